@@ -11,19 +11,30 @@
 // Registers: 2x2 of sums + 2 of A + 2 of B of 8, four loads feed four products. Sums end in vectors by way of the
 // stack.
 //
-// All registers are whole: one configuration serves every tile, enter() and leave() stand around a block's tiles, as
-// loading it takes as long as a small product.
+// One configuration serves all tiles of a block, between enter() and leave(), as loading it takes as long as a small
+// product: registers are whole, but for blocks of less than 16 rows, whose registers have no more (a product takes a
+// cycle for each).
+//
+// The end of a tile is as long as a product of 128 deep, and stands between a tile's last product and the next one's
+// first. So where it is simple it waits until the next tile is multiplied, and is computed beside it, a few rows with
+// each step. Rows of A meet several panels one after the other (GemmTile::panels): B comes in order then, which L2
+// gives twice as fast as rows that are a step apart.
 //
 // A product P has
 //   Row, Sum                                             types: of A, of 1 or 2 bytes; of the sums
 //   kAnyBehind                                           what zeros of B meet may be anything: 0 times it is 0
-//   Start<wide>(tile); begin<tall, wide>(start)          where sums begin, for a panel; that to the registers of sums,
-//                                                        before each tile
+//   Start<wide>(tile); begin<tall>(i)                    where sums of a panel begin, of the tile's first; that to the
+//                                                        registers of sums. prepare(i, column): i is 0 or 1, of the panel
+//                                                        that begins there, a tile ahead: registers wait for stores
 //   multiply<sum, a, b>()                                registers
 //   finish<wide>(tile, row, sums, rows, c, terms)        rows of sums to rows of C, c(r) and c.residual(r); `row` is
 //                                                        the first one's number in the tile
 //   sums_rows(tile); terms_of(tile, row, rows, a, own)   whether the end takes sums of rows of A; these, of rows by
 //                                                        pointers, or NULL
+//   End(tile)                                            a simple end of whole panels, beside products of the next
+//                                                        tile: serves(tile); rows(rows, sums, column, first, last) of
+//                                                        those rows, in the panel that begins at that column
+//   End::Ready<kind>(end, column); two(rows, sums, r)    the same in registers, of two rows; there is a `kind` 0 and 1
 #pragma once
 #include "dispatch/kernel.h"
 #include "gemm/gemm_kernel.h"
@@ -38,12 +49,14 @@ constexpr int kRows = 16, kLine = 64, kWide = 2, kRegister = kRows * kLine;
 template <class P> constexpr int kElement = sizeof(typename P::Row);
 template <class P> constexpr int kDeep = kLine / kElement<P>;  // steps of the depth in a register
 
-void enter() {
+// Registers of `rows` rows of sums and of A, 16 at most.
+void enter(size_t rows) {
   struct alignas(64) {
     uint8_t palette = 1, start = 0, reserved[14] = {};
     uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
     uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
   } config;
+  for (int i = 0; i < 6; ++i) config.rows[i] = uint8_t(rows);
   asm volatile("" : : "r"(&config) : "memory");  // gcc's loads of tiles do not say that they read memory
   _tile_loadconfig(&config);
 }
@@ -60,20 +73,33 @@ template <class Row> SKUA_INL void copy_rows(int rows, size_t n, char* to, const
 template <class P, int tall> struct EvenRows {
   static constexpr bool padded = false, copies = false;
   const char *from, *p, *first[tall];
-  ptrdiff_t step, apart;
-  size_t behind;  // rows of the run
+  ptrdiff_t step, apart, next;  // next: from a register's first row to the next one's
+  size_t behind;                // rows of the run
+  char* rest;                   // room for registers
+  int count;                    // rows of the last register
   bool dense;
-  alignas(64) char rest[tall * kRegister];
-  SKUA_INL EvenRows(const GemmTile& t, const char* a, size_t rows_behind)
-      : from(a), step(t.a_step * kElement<P>), behind(rows_behind), dense(t.dense) {}
+  // second: row of the second register's first
+  SKUA_INL EvenRows(const GemmTile& t, const char* a, size_t rows_behind, char* room, size_t second = kRows,
+                    size_t rows = kRows)
+      : from(a),
+        step(t.a_step * kElement<P>),
+        next(ptrdiff_t(second) * step),
+        behind(rows_behind),
+        rest(room),
+        count(int(rows)),
+        dense(t.dense) {}
   SKUA_INL void begin(const GemmTile& t, size_t s) { p = from + t.segments[s].a * kElement<P>; }
   template <bool whole> SKUA_INL void take(size_t n) {
     // Where what B's zeros meet behind a row may be anything, still only rows of this run are known to be there, and
     // between them what is the tensor's.
     const bool copies =
         !whole && (!P::kAnyBehind || !dense || step <= 0 || ptrdiff_t(behind) * step < ptrdiff_t(kLine - n));
-    if (copies) copy_rows(tall * kRows, n, rest, [&](int r) __attribute__((always_inline)) { return p + r * step; });
-    SKUA_UNROLL for (int i = 0; i < tall; ++i) first[i] = copies ? rest + i * kRegister : p + i * kRows * step;
+    SKUA_UNROLL for (int i = 0; i < tall; ++i) {
+      const char* const of = p + i * next;
+      first[i] = copies ? rest + i * kRegister : of;
+      if (copies)
+        copy_rows(count, n, rest + i * kRegister, [&](int r) __attribute__((always_inline)) { return of + r * step; });
+    }
     apart = copies ? ptrdiff_t(kLine) : step;
     p += n;
   }
@@ -86,8 +112,8 @@ template <class P> struct AnyRows {
   static constexpr ptrdiff_t apart = kLine;
   ptrdiff_t at;
   int count;
-  alignas(64) char copy[kRegister];
-  SKUA_INL AnyRows(const char* const* a, size_t m) : rows(a), count(int(m)) {
+  char* copy;
+  SKUA_INL AnyRows(const char* const* a, size_t m, char* room) : rows(a), count(int(m)), copy(room) {
     first[0] = copy;
     for (int r = count; r < kRows; ++r) _mm512_store_si512(copy + r * kLine, _mm512_setzero_si512());
   }
@@ -111,6 +137,12 @@ template <class P, int tall> struct PackedRows {
   }
 };
 
+template <int tall, int wide> SKUA_INL void zero() {
+  _tile_zero(0);
+  if constexpr (wide > 1) _tile_zero(1);
+  if constexpr (tall > 1) _tile_zero(2);
+  if constexpr (wide * tall > 2) _tile_zero(3);
+}
 template <class P, int tall, int wide, class A> SKUA_INL void step(const A& a, const char* b) {
   _tile_loadd(6, b, kLine);
   _tile_loadd(4, a.first[0], a.apart);
@@ -126,25 +158,30 @@ template <class P, int tall, int wide, class A> SKUA_INL void step(const A& a, c
   }
 }
 
-// The sums of tall * 16 rows and wide * 16 columns.
-template <class P, int tall, int wide, class A>
-SKUA_INL void multiply(const GemmTile& t, A& a, const typename P::template Start<wide>& start, typename P::Sum* sums) {
+struct Nothing {
+  SKUA_INL void operator()() const {}
+};
+// The sums of tall * 16 rows and wide * 16 columns of a panel. beside(): with each step.
+template <class P, int tall, int wide, class A, class Beside = Nothing>
+SKUA_INL void multiply(const GemmTile& t, const char* panel, A& a, typename P::Sum* sums, Beside&& beside = {}) {
   constexpr ptrdiff_t row = wide * kLine;
-  P::template begin<tall, wide>(start);
+  const size_t b_step = t.ldb * kElement<P>;
   const size_t whole = A::padded ? (t.k + kDeep<P> - 1) / kDeep<P> : t.k / kDeep<P>,
                rest = A::padded ? 0 : t.k % kDeep<P> * kElement<P>;
   for (size_t s = 0; s < t.segment_count; ++s) {
     a.begin(t, s);
-    const char* b = static_cast<const char*>(t.b) + t.segments[s].b / kDeep<P> * t.ldb * kElement<P>;
-    for (size_t left = whole; left; --left, b += t.ldb * kElement<P>) {
+    const char* b = panel + t.segments[s].b / kDeep<P> * b_step;
+    for (size_t left = whole; left; --left, b += b_step) {
       a.template take<true>(kLine);
       if constexpr (A::copies) asm volatile("" : : : "memory");
       step<P, tall, wide>(a, b);
+      beside();
     }
     if (rest) {
       a.template take<false>(rest);
       asm volatile("" : : : "memory");
       step<P, tall, wide>(a, b);
+      beside();
     }
   }
   char* to = reinterpret_cast<char*>(sums);
@@ -152,6 +189,10 @@ SKUA_INL void multiply(const GemmTile& t, A& a, const typename P::template Start
   if constexpr (wide > 1) _tile_stored(1, to + kLine, row);
   if constexpr (tall > 1) _tile_stored(2, to + kRows * row, row);
   if constexpr (wide * tall > 2) _tile_stored(3, to + kRows * row + kLine, row);
+}
+
+SKUA_INL const char* panel_of(const GemmTile& t, size_t panel) {
+  return static_cast<const char*>(t.b) + ptrdiff_t(panel) * t.b_step;
 }
 
 // Rows of sums of a tile: a few more are read than are stored.
@@ -176,14 +217,17 @@ template <class P, int wide> void tile(const GemmTile& t) {
   alignas(64) typename P::Sum sums[sums_of(1, wide)];
   int32_t own_terms[kRows];
   const char* const* rows = reinterpret_cast<const char* const*>(t.a);
-  AnyRows<P> a(rows, t.rows);
-  multiply<P, 1, wide>(t, a, typename P::template Start<wide>(t), sums);
+  alignas(64) char room[kRegister];
+  AnyRows<P> a(rows, t.rows, room);
+  typename P::template Start<wide>(t).template begin<1>(0);
+  multiply<P, 1, wide>(t, panel_of(t, 0), a, sums);
   P::template finish<wide>(t, 0, sums, int(t.rows), AnyC{t.c, t.residual}, P::terms_of(t, 0, t.rows, rows, own_terms));
 }
 template <class P, int wide> void packed_tile(const GemmTile& t) {
   alignas(64) typename P::Sum sums[sums_of(1, wide)];
   PackedRows<P, 1> a(t, static_cast<const char*>(t.a[0]));
-  multiply<P, 1, wide>(t, a, typename P::template Start<wide>(t), sums);
+  typename P::template Start<wide>(t).template begin<1>(0);
+  multiply<P, 1, wide>(t, panel_of(t, 0), a, sums);
   P::template finish<wide>(t, 0, sums, int(t.rows), AnyC{t.c, t.residual}, nullptr);
 }
 
@@ -199,25 +243,17 @@ struct Lines {
       line_end = t.in_line + size_t(done) * t.line;
     }
   }
-  // Those whose sums lie before the stop; sums: from `from` on. a: where rows begin, if they are in place.
-  template <class P, int wide>
-  SKUA_INL void finish(const GemmTile& t, typename P::Sum* sums, size_t from, size_t stop, const char* a = nullptr) {
+  // those whose sums lie before the stop: stretch(row, count, at, c), of even rows whose sums follow each other
+  template <class Stretch> SKUA_INL void each(const GemmTile& t, size_t stop, const Stretch& stretch) {
     const ptrdiff_t element = ptrdiff_t(element_bytes(t.c_type));
     while (row < end && at < stop) {
       const size_t left = (line_end < end ? line_end : end) - row, count = left < stop - at ? left : stop - at;
-      const EvenC c = {static_cast<char*>(t.c[0]) + (ptrdiff_t(row) * t.c_step + done * t.c_gap) * element,
-                       t.residual ? static_cast<const char*>(t.residual[0]) +
-                                        (ptrdiff_t(row) * t.residual_step + done * t.residual_gap) * element
-                                  : nullptr,
-                       t.c_step * element, t.residual_step * element};
-      const int32_t* terms = nullptr;
-      int32_t own[2 * kRows];
-      if (a && P::sums_rows(t)) {
-        const char* rows[2 * kRows];
-        for (size_t r = 0; r < count; ++r) rows[r] = a + ptrdiff_t(at + r) * t.a_step;
-        terms = P::terms_of(t, row, count, rows, own);
-      }
-      P::template finish<wide>(t, row, sums + (at - from) * wide * kLanes, int(count), c, terms);
+      stretch(row, count, at,
+              EvenC{static_cast<char*>(t.c[0]) + (ptrdiff_t(row) * t.c_step + done * t.c_gap) * element,
+                    t.residual ? static_cast<const char*>(t.residual[0]) +
+                                     (ptrdiff_t(row) * t.residual_step + done * t.residual_gap) * element
+                               : nullptr,
+                    t.c_step * element, t.residual_step * element});
       row += count;
       at += count;
       if (row == line_end) {
@@ -229,96 +265,258 @@ struct Lines {
   }
 };
 
+// Two registers of less than 32 rows overlap: those of the first, then those that the second adds, whose sums are as if
+// all began earlier.
+template <class Part> SKUA_INL void each_part(int tall, size_t from, size_t stop, const Part& part) {
+  const bool overlap = tall == 2 && stop - from < size_t(2 * kRows);
+  if (overlap) part(from, from + kRows);
+  part(overlap ? stop - 2 * kRows : from, stop);
+}
+
+// Rows of C of a tile, one after the other.
+struct TileRows {
+  int count;
+  uint16_t sums[4 * kRows];  // where the row begins; more are written
+  char* c[4 * kRows];
+  SKUA_INL void add(size_t rows, uint16_t first, uint16_t step, char* to, ptrdiff_t to_step) {
+    const __m512i words = _mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12,
+                                           11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                  eight = _mm512_set1_epi64(8 * to_step);
+    _mm512_storeu_si512(sums + count, _mm512_add_epi16(_mm512_set1_epi16(int16_t(first)),
+                                                       _mm512_mullo_epi16(words, _mm512_set1_epi16(int16_t(step)))));
+    __m512i p = _mm512_add_epi64(
+        _mm512_set1_epi64(reinterpret_cast<intptr_t>(to)),
+        _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), _mm512_set1_epi64(to_step)));
+    for (size_t r = 0; r < rows; r += 8, p = _mm512_add_epi64(p, eight)) _mm512_storeu_si512(c + count + r, p);
+    count += int(rows);
+  }
+};
+
+// Tiles by one panel, each ended before the next begins.
+template <class P, int wide> struct AtOnce {
+  using Product = P;
+  const GemmTile& t;
+  alignas(64) typename P::Sum sums[sums_of(2, wide)];
+  alignas(64) char room[2 * kRegister];
+  TileRows rows;
+  const typename P::template Start<wide> start;
+  explicit SKUA_INL AtOnce(const GemmTile& tile) : t(tile), start(tile) {}
+
+  SKUA_INL TileRows& next_rows() { return rows.count = 0, rows; }
+  // Rows [from, stop), the gaps among them. a: where rows begin, if they are in place.
+  template <int tall, class A> SKUA_INL void add(A& rows_of_a, Lines& c, size_t from, size_t stop, const char* a) {
+    start.template begin<tall>(0);
+    multiply<P, tall, wide>(t, panel_of(t, 0), rows_of_a, sums);
+    each_part(tall, from, stop, [&](size_t first, size_t last) { finish(c, first, last, a); });
+  }
+  // of sums that begin at row `from`
+  __attribute__((noinline)) void finish(Lines& c, size_t from, size_t stop, const char* a) {
+    c.each(t, stop, [&](size_t row, size_t count, size_t at, const EvenC& to) __attribute__((always_inline)) {
+      const int32_t* terms = nullptr;
+      int32_t own[2 * kRows];
+      if (a && P::sums_rows(t)) {
+        const char* p[2 * kRows];
+        for (size_t r = 0; r < count; ++r) p[r] = a + ptrdiff_t(at + r) * t.a_step;
+        terms = P::terms_of(t, row, count, p, own);
+      }
+      P::template finish<wide>(t, row, sums + (at - from) * wide * kLanes, int(count), to, terms);
+    });
+  }
+  // Rows by pointers, from `row` on.
+  SKUA_INL void add_rows(const char* const* a, size_t row, TileRows& c, const void* const* residual) {
+    AnyRows<P> few(a, size_t(c.count), room);
+    int32_t own_terms[kRows];
+    start.template begin<1>(0);
+    multiply<P, 1, wide>(t, panel_of(t, 0), few, sums);
+    P::template finish<wide>(t, row, sums, c.count,
+                             AnyC{reinterpret_cast<void* const*>(c.c), t.residual ? residual : nullptr},
+                             P::terms_of(t, row, size_t(c.count), a, own_terms));
+  }
+  SKUA_INL void end() {}
+};
+
+// Whole panels whose ends are simple, beside products, which are several steps: behind one step ends are as well in a
+// loop of their own.
+template <class P> bool ends_beside(const GemmTile& t) {
+  return P::End::serves(t) && t.n == size_t(kWide * kLanes) && t.segment_count * t.k > size_t(kDeep<P>);
+}
+// Tiles by all panels; the end of each waits for the next.
+template <class P> struct OneBehind {
+  using Product = P;
+  using End = typename P::End;
+  static constexpr int wide = kWide, kAtOnce = 2;  // rows of an end
+  const GemmTile& t;
+  alignas(64) typename P::Sum sums[2][sums_of(2, wide)];
+  alignas(64) char room[2 * kRegister];
+  TileRows rows[2];
+  typename P::template Start<wide> start;
+  const End end_of;
+  int turn = 0, list = 0, each;  // rows that are ended with a step
+  // what waits: rows [next, waiting->count), their sums, its panel's first column
+  const TileRows* waiting = nullptr;
+  const typename P::Sum* kept = nullptr;
+  size_t column = 0;
+  int next = 0;
+  explicit SKUA_INL OneBehind(const GemmTile& tile) : t(tile), start(tile), end_of(tile) {
+    const size_t steps = t.segment_count * ((t.k + kDeep<P> - 1) / kDeep<P>);
+    each = int((2 * kRows / kAtOnce + steps - 1) / steps) * kAtOnce;
+  }
+
+  SKUA_INL TileRows& next_rows() {
+    TileRows& to = rows[list];
+    list ^= 1;
+    to.count = 0;
+    return to;
+  }
+  template <int tall, class A> SKUA_INL void add(A& rows_of_a, Lines& c, size_t from, size_t stop, const char*) {
+    TileRows& to = next_rows();
+    each_part(tall, from, stop, [&](size_t first, size_t last) {
+      c.each(t, last, [&](size_t, size_t count, size_t at, const EvenC& line) __attribute__((always_inline)) {
+        to.add(count, uint16_t((at - first) * wide * kLanes), wide * kLanes, line.c, line.bytes);
+      });
+    });
+    panels<tall>(rows_of_a, to);
+  }
+  SKUA_INL void add_rows(const char* const* a, size_t, TileRows& c, const void* const*) {
+    for (int r = 0; r < c.count; ++r) c.sums[r] = uint16_t(r * wide * kLanes);
+    AnyRows<P> few(a, size_t(c.count), room);
+    panels<1>(few, c);
+  }
+  template <int tall, class A> __attribute__((noinline)) void panels(A& a, const TileRows& to) {
+    if constexpr (tall == 1) panels_of<-1, tall>(a, to);
+    else end_of.kind ? panels_of<1, tall>(a, to) : panels_of<0, tall>(a, to);
+  }
+  // kind: of the ends, in registers; -1: by a call.
+  template <int kind, int tall, class A> SKUA_INL void panels_of(A a, const TileRows& to) {
+    for (size_t p = 0; p < t.panels; ++p) {
+      const size_t first = p * wide * kLanes;
+      start.template begin<tall>(turn);
+      if (t.panels > 1) start.prepare(turn ^ 1, p + 1 < t.panels ? first + wide * kLanes : 0);
+      const int count = waiting ? waiting->count : 0;
+      const auto multiply_beside = [&](const auto& beside) __attribute__((always_inline)) {
+        multiply<P, tall, wide>(t, panel_of(t, p), a, sums[turn], beside);
+      };
+      if constexpr (kind < 0) {
+        multiply_beside([&]() __attribute__((always_inline)) {
+          if (next == count) return;
+          const int from = next;
+          next = count - from < each ? count : from + each;
+          end_of.rows(*waiting, kept, column, from, next);
+        });
+      } else {
+        const typename End::template Ready<kind> ready(end_of, column);
+        const TileRows* const of = waiting;
+        const typename P::Sum* const from = kept;
+        const int whole = count / kAtOnce * kAtOnce, step = each;
+        int r = 0;
+        multiply_beside([&]() __attribute__((always_inline)) {
+          for (const int last = r + step < whole ? r + step : whole; r < last; r += kAtOnce) ready.two(*of, from, r);
+        });
+        next = r;
+      }
+      end();
+      waiting = &to;
+      kept = sums[turn];
+      column = first;
+      next = 0;
+      turn ^= 1;
+    }
+  }
+  SKUA_INL void end() {
+    if (waiting && next < waiting->count) end_of.rows(*waiting, kept, column, next, waiting->count);
+    waiting = nullptr;
+  }
+};
+
 // Rows [first, last), even ones from a on, the gaps between lines among them; the last tile begins earlier rather than
 // to go on behind them.
-template <class P, int wide>
-void rows_in_place(const GemmTile& t, const char* a, size_t first, size_t last, size_t gap) {
-  alignas(64) typename P::Sum sums[sums_of(2, wide)];
-  const typename P::template Start<wide> start(t);
+template <class Tiles> SKUA_INL void rows_in_place(Tiles& tiles, const char* a, size_t first, size_t last, size_t gap) {
+  using P = typename Tiles::Product;
+  const GemmTile& t = tiles.t;
   const ptrdiff_t step = t.a_step * kElement<P>;
   Lines c(t, first, last, gap);
   const size_t across = first < c.line_end && last > c.line_end ? 1 + (last - 1 - c.line_end) / t.line : 0,
                rows = last - first + across * gap;
-  if (rows < size_t(kRows)) {
+  if (rows < size_t(kRows) && rows != t.entered) {
     const char* p[kRows];
     for (size_t r = 0; r < rows; ++r) p[r] = a + ptrdiff_t(r) * step;
-    AnyRows<P> few(p, rows);
-    multiply<P, 1, wide>(t, few, start, sums);
-    return c.template finish<P, wide>(t, sums, 0, rows, a);
+    AnyRows<P> few(p, rows, tiles.room);
+    return tiles.template add<1>(few, c, 0, rows, a);
   }
   for (size_t at = 0; at < rows;) {
     const size_t left = rows - at;
     if (left > size_t(kRows)) {
-      const size_t from = left < size_t(2 * kRows) && rows >= size_t(2 * kRows) ? rows - 2 * kRows : at;
-      if (rows - from >= size_t(2 * kRows)) {
-        EvenRows<P, 2> two(t, a + ptrdiff_t(from) * step, rows - from - 2 * kRows);
-        multiply<P, 2, wide>(t, two, start, sums);
-        at = from + 2 * kRows;
-        c.template finish<P, wide>(t, sums, from, at, a);
-        continue;
-      }
+      const size_t all = rows < size_t(2 * kRows) ? rows : 2 * kRows, from = left < all ? rows - all : at;
+      EvenRows<P, 2> two(t, a + ptrdiff_t(from) * step, rows - from - all, tiles.room, all - kRows);
+      at = from + all;
+      tiles.template add<2>(two, c, from, at, a);
+    } else {
+      const size_t all = rows < size_t(kRows) ? rows : kRows, from = left < all ? rows - all : at;
+      EvenRows<P, 1> one(t, a + ptrdiff_t(from) * step, rows - from - all, tiles.room, kRows, all);
+      at = from + all;
+      tiles.template add<1>(one, c, from, at, a);
     }
-    const size_t from = left < size_t(kRows) ? rows - kRows : at;
-    EvenRows<P, 1> one(t, a + ptrdiff_t(from) * step, rows - from - kRows);
-    multiply<P, 1, wide>(t, one, start, sums);
-    at = from + kRows;
-    c.template finish<P, wide>(t, sums, from, at, a);
   }
 }
 // Lines too short for tiles: rows by pointers, tiles go on in the next line.
-template <class P, int wide> void rows_of_lines(const GemmTile& t) {
-  alignas(64) typename P::Sum sums[sums_of(1, wide)];
-  const typename P::template Start<wide> start(t);
+template <class Tiles> SKUA_INL void rows_of_lines(Tiles& tiles) {
+  using P = typename Tiles::Product;
+  const GemmTile& t = tiles.t;
   const ptrdiff_t element = ptrdiff_t(element_bytes(t.c_type));
   const char* a = static_cast<const char*>(t.a[0]);
   char* c = static_cast<char*>(t.c[0]);
   const char* residual = t.residual ? static_cast<const char*>(t.residual[0]) : nullptr;
-  for (size_t row = 0, end = t.in_line; row < t.rows;) {
+  for (size_t row = 0, next = 0, end = t.in_line; row < t.rows; row = next) {
     const char* rows[kRows];
-    void* to[kRows];
     const void* rest[kRows];
-    int32_t own_terms[kRows];
-    size_t count = 0;
-    for (; count < size_t(kRows) && row + count < t.rows; ++count) {
-      rows[count] = a;
-      to[count] = c;
-      rest[count] = residual;
+    TileRows& to = tiles.next_rows();
+    for (; to.count < kRows && next < t.rows; ++to.count) {
+      rows[to.count] = a;
+      rest[to.count] = residual;
+      to.c[to.count] = c;
       a += t.a_step * kElement<P>;
       c += t.c_step * element;
       if (residual) residual += t.residual_step * element;
-      if (row + count + 1 == end) {
+      if (++next == end) {
         end += t.line;
         a += t.a_gap * kElement<P>;
         c += t.c_gap * element;
         if (residual) residual += t.residual_gap * element;
       }
     }
-    AnyRows<P> few(rows, count);
-    multiply<P, 1, wide>(t, few, start, sums);
-    P::template finish<wide>(t, row, sums, int(count), AnyC{to, t.residual ? rest : nullptr},
-                             P::terms_of(t, row, count, rows, own_terms));
-    row += count;
+    tiles.add_rows(rows, row, to, rest);
   }
+}
+template <class Tiles> void even_rows_by(const GemmTile& t) {
+  Tiles tiles(t);
+  const char* a = static_cast<const char*>(t.a[0]);
+  // Through the gaps, where these are few rows, else line by line.
+  const bool even = t.line && t.dense && t.a_step > 0 && t.a_gap >= 0 && t.a_gap % t.a_step == 0;
+  const size_t gap = even ? size_t(t.a_gap / t.a_step) : 0;
+  const bool through = even && t.entered == size_t(kRows) &&
+                       t.line + gap <= (t.line < kRows ? 2 * kRows : (t.line + kRows - 1) / kRows * kRows);
+  if (!t.line || through) {
+    rows_in_place(tiles, a, 0, t.rows, gap);
+  } else if (t.line < kRows) {
+    rows_of_lines(tiles);
+  } else {
+    for (size_t row = 0, end = t.in_line; row < t.rows; row = end, end += t.line) {
+      if (row) a += t.a_gap * kElement<typename Tiles::Product>;
+      if (end > t.rows) end = t.rows;
+      rows_in_place(tiles, a, row, end, 0);
+      a += ptrdiff_t(end - row) * t.a_step * kElement<typename Tiles::Product>;
+    }
+  }
+  tiles.end();
 }
 template <class P, int wide> void even_rows(const GemmTile& t) {
-  const char* a = static_cast<const char*>(t.a[0]);
-  if (!t.line) return rows_in_place<P, wide>(t, a, 0, t.rows, 0);
-  // Through the gaps, where these are few rows, else line by line.
-  const bool even = t.dense && t.a_step > 0 && t.a_gap >= 0 && t.a_gap % t.a_step == 0;
-  const size_t gap = even ? size_t(t.a_gap / t.a_step) : 0;
-  if (even && t.line + gap <= (t.line < kRows ? 2 * kRows : (t.line + kRows - 1) / kRows * kRows))
-    return rows_in_place<P, wide>(t, a, 0, t.rows, gap);
-  if (t.line < kRows) return rows_of_lines<P, wide>(t);
-  for (size_t row = 0, end = t.in_line; row < t.rows; row = end, end += t.line) {
-    if (row) a += t.a_gap * kElement<P>;
-    if (end > t.rows) end = t.rows;
-    rows_in_place<P, wide>(t, a, row, end, 0);
-    a += ptrdiff_t(end - row) * t.a_step * kElement<P>;
-  }
+  if constexpr (wide == kWide)
+    if (ends_beside<P>(t)) return even_rows_by<OneBehind<P>>(t);
+  even_rows_by<AtOnce<P, wide>>(t);
 }
-template <class P, int wide> void even_panels(const GemmTile& t) {
-  alignas(64) typename P::Sum sums[sums_of(2, wide)];
-  const typename P::template Start<wide> start(t);
+template <class Tiles> void even_panels_by(const GemmTile& t) {
+  using P = typename Tiles::Product;
+  Tiles tiles(t);
   const char* a = static_cast<const char*>(t.a[0]);
   const size_t rows = t.groups * kRows;
   Lines c(t, 0, rows, 0);
@@ -327,15 +525,20 @@ template <class P, int wide> void even_panels(const GemmTile& t) {
     const size_t from = at;
     if (rows - at >= size_t(2 * kRows)) {
       PackedRows<P, 2> two(t, p);
-      multiply<P, 2, wide>(t, two, start, sums);
       at += 2 * kRows;
+      tiles.template add<2>(two, c, from, at, nullptr);
     } else {
       PackedRows<P, 1> one(t, p);
-      multiply<P, 1, wide>(t, one, start, sums);
       at += kRows;
+      tiles.template add<1>(one, c, from, at, nullptr);
     }
-    c.template finish<P, wide>(t, sums, from, at);
   }
+  tiles.end();
+}
+template <class P, int wide> void even_panels(const GemmTile& t) {
+  if constexpr (wide == kWide)
+    if (ends_beside<P>(t)) return even_panels_by<OneBehind<P>>(t);
+  even_panels_by<AtOnce<P, wide>>(t);
 }
 
 template <class P>
@@ -372,6 +575,7 @@ template <class P, bool packed> constexpr GemmTileTable make_table() {
   table.runs = !packed;
   table.enter = enter;
   table.leave = leave;
+  table.many_panels = ends_beside<P>;
   if (packed) {
     table.pack_a = pack_rows<P>;
     table.pack_kr = kDeep<P>;

@@ -3,6 +3,8 @@
 //   sum[r][j] += (a[r][0] b[0][j] + a[r][2] b[2][j] + ... + a[r][30] b[30][j])
 //              + (a[r][1] b[1][j] + ... + a[r][31] b[31][j])     for each step, in f32; denormals count as zero
 #define SKUA_ISA_avx512bf16 1  // the vectors beside
+#include <type_traits>
+
 #include "gemm/amx.h"
 #include "gemm/finish.h"
 #include "gemm/pack.h"
@@ -17,13 +19,9 @@ struct Pairs {
   static constexpr bool kAnyBehind = false;  // 0 times an infinity is none
   template <int wide> struct Start {
     explicit SKUA_INL Start(const GemmTile&) {}
+    SKUA_INL void prepare(int, size_t) {}
+    template <int tall> SKUA_INL void begin(int) const { zero<tall, wide>(); }
   };
-  template <int tall, int wide> static SKUA_INL void begin(const Start<wide>&) {
-    _tile_zero(0);
-    if constexpr (wide > 1) _tile_zero(1);
-    if constexpr (tall > 1) _tile_zero(2);
-    if constexpr (wide * tall > 2) _tile_zero(3);
-  }
   template <int sum, int a, int b>
   static SKUA_INL void multiply() {
     asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
@@ -37,6 +35,43 @@ struct Pairs {
     (t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>)(t, sums, wide * kLanes, size_t(rows), to,
                                                                                t.residual ? residual : nullptr);
   }
+  // as finish_plain()
+  struct End {
+    static bool serves(const GemmTile& t) { return plain_end(t) && t.bias && !t.residual && !t.hard_swish; }
+    const float* bias;
+    const bool kind;  // C is f32
+    const F32 low, high;
+    explicit SKUA_INL End(const GemmTile& t)
+        : bias(t.bias), kind(t.c_type == Element::f32), low(F32::set1(t.low)), high(F32::set1(t.high)) {}
+    template <int FLOATS> struct Ready {
+      using T = std::conditional_t<FLOATS, float, bf16>;
+      F32 add[kWide], low, high;
+      size_t column;
+      SKUA_INL Ready(const End& end, size_t first) : low(end.low), high(end.high), column(first) {
+        SKUA_UNROLL for (int v = 0; v < kWide; ++v) add[v] = F32::load(end.bias + column + v * kLanes);
+      }
+      SKUA_INL void one(const TileRows& rows, const float* sums, int r) const {
+        T* to = reinterpret_cast<T*>(rows.c[r]) + column;
+        SKUA_UNROLL for (int v = 0; v < kWide; ++v)
+          clamp_high(clamp_low(F32::load(sums + rows.sums[r] + v * kLanes) + add[v], low), high).store(to + v * kLanes);
+      }
+      SKUA_INL void two(const TileRows& rows, const float* sums, int r) const {
+        one(rows, sums, r);
+        one(rows, sums, r + 1);
+      }
+    };
+    template <int FLOATS>
+    SKUA_INL void rows_as(const TileRows& of, const float* sums, size_t column, int first, int last) const {
+      const Ready<FLOATS> ready(*this, column);
+      for (int r = first; r < last; ++r) ready.one(of, sums, r);
+    }
+    __attribute__((noinline)) void rows(const TileRows& of, const float* sums, size_t column, int first,
+                                        int last) const {
+      if (kind) rows_as<1>(of, sums, column, first, last);
+      else rows_as<0>(of, sums, column, first, last);
+      asm volatile("" : : : "memory");  // gcc 12 took the call for one without effect, and left it out
+    }
+  };
   static constexpr bool sums_rows(const GemmTile&) { return false; }
   static constexpr const int32_t* terms_of(const GemmTile&, size_t, size_t, const char* const*, int32_t*) {
     return nullptr;

@@ -254,8 +254,11 @@ constexpr size_t kShortLine = 48;
 void tiles_across_lines(const GemmBlock& g, const GemmTile& t, GemmTileFn tile);
 // The panel and the pass of a tile; what does not differ from one of the block's tiles to the next.
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t);
-// The same of the panel behind one of whole width, for a tile that took `rows` rows by pointers (even ones: 1).
+// The same of the panel behind t.panels of whole width, for a tile that took `rows` rows by pointers (even ones: 1).
 void next_panel(const GemmBlock& g, size_t rows, GemmTile& t, void** c, const void** residual);
+// Of `left` panels of whole width those that a call takes with all its rows (GemmTile::panels): what rows after rows
+// read of B stays in L2.
+uint16_t panels_together(const GemmBlock& g, const GemmTile& t, size_t left);
 // How far on in B, for the next panel: a line of each of its rows with every group of rows, all lines if there is one
 // group only.
 // What comes next may be the next pass's part of the only panel. b: the pass's first row of it.
@@ -312,9 +315,10 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
   const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0);
   const bool near = fetches_near(g, m1 - m0);
   const Far far = what_is_far(g, m1 - m0);
+  const size_t whole_end = p1 - (end_column(g, p1 - 1) - first_column(g, p1 - 1) < g.format.nr);  // behind whole panels
   Pass pass = {};
   pass.kc = g.c_type == Element::f32 && !s.strip && !tiles.bytes ? g.kc : max(depth, 1);  // sums stay in f32, or s32
-  if (tiles.enter) tiles.enter();
+  if (tiles.enter) tiles.enter(min(m1 - m0, mr));
   do {
     pass.begin(g);
     const bool finish = !g.unfinished && pass.done + pass.count * pass.k == depth,
@@ -363,6 +367,7 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
         const size_t tall = walks ? mr : max(tiles.even_rows[vectors - 1], 1);
         const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
         GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
+        t.entered = uint16_t(min(m1 - m0, mr));
         t.near = near;
         t.a_far = far.a && p == p0 && !s.prepares;
         t.c_far = far.c && !s.strip;
@@ -405,10 +410,14 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
             const void* from = row(m).a;
             prepare_rows(g, pass, s, &from, rows, once ? 0 : m - turn);
           }
-          if (t.groups) walks ? tiles_across_lines(g, t, fn[mr - 1]) : even(t);
-          else fn[rows - 1](t);
           if (t.groups) rows = tiles.runs ? run : t.groups * tall;
           const bool once_all = rows == end - turn && columns == g.format.nr && !widens && !s.strip && !g.in_place;
+          const auto together = [&] {
+            return once_all && t.groups && tiles.many_panels ? panels_together(g, t, whole_end - p) : uint16_t(1);
+          };
+          t.panels = together();
+          if (t.groups) walks ? tiles_across_lines(g, t, fn[mr - 1]) : even(t);
+          else fn[rows - 1](t);
           // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
           if (const size_t left = run - rows; laps && t.groups && left < tall && 3 * left >= 2 * tall &&
                                               (left > mr || left * vectors < (tiles.bytes ? 10 : 8))) {
@@ -426,12 +435,15 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
             finish_strip(g, s, t, q, i, even_rows, first);
           }
           // Panels that one call takes with all rows differ by where they are.
-          while (once_all && p + 1 < p1 && end_column(g, p + 1) - first_column(g, p + 1) == g.format.nr) {
+          while (once_all && p + t.panels < whole_end) {
             next_panel(g, t.groups ? 1 : rows, t, c, residual);
-            t.ahead = bytes_ahead(g, pass, fetch, t.ldb, ++p, p0, p1, false);
+            p += t.panels;
+            t.panels = together();
+            t.ahead = bytes_ahead(g, pass, fetch, t.ldb, p, p0, p1, false);
             if (t.groups) walks ? tiles_across_lines(g, t, fn[mr - 1]) : even(t);
             else fn[rows - 1](t);
           }
+          p += t.panels - 1;
           m += rows;
           // the rest finds B in L2
           if (whole_rows) fn = tiles.at + (vectors - 1) * mr, even = tiles.even[vectors - 1], t.ahead = 0;

@@ -96,7 +96,7 @@ void add(const GemmNibbles& t, size_t rows) {
   add_tile<1>(t, rows - kRows, int(kTall - left));
 }
 
-constexpr GemmNibblesRows table = {add, enter, leave};
+constexpr GemmNibblesRows table = {add, [] { enter(kRows); }, leave};
 const GemmNibblesRows& rows_table() { return table; }
 
 const Kernel kernels[] = {

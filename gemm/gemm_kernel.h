@@ -58,6 +58,11 @@ struct GemmTile {
   bool near;                     // into L1 too, where all lines of a row are fetched
   size_t block;                  // tiles that sum in half precision: terms after which sums go to f32
   size_t rows;                   // of a tile by row pointers; of even rows where the table takes runs
+  // Even rows, tables that take several: so many panels of whole width, this one the first, b_step bytes apart. C,
+  // bias, offsets and scales go on from column to column.
+  ptrdiff_t b_step;
+  uint16_t panels;
+  uint16_t entered;              // rows that the table's enter() was told
   // Even rows: `groups` tiles one below the other; only the first row's pointers above, and the elements from a row to
   // the next.
   // One row over all panels: how many of them side by side, 1, 2 or the table's panels_at_once.
@@ -176,8 +181,11 @@ struct GemmTileTable {
   // Where `a` is u8 and memory holds s8: rows with the upper bit flipped, in the workspace; NULL = none.
   void (*flip_rows)(size_t rows, size_t n, const void* from, ptrdiff_t from_step, void* to,
                     ptrdiff_t to_step) = nullptr;
-  // around the tiles of a block, on its thread: the state of the core that they need; NULL = none
-  void (*enter)() = nullptr, (*leave)() = nullptr;
+  // around the tiles of a block, on its thread: the state of the core that they need; NULL = none. rows: of the block,
+  // or mr if they are more
+  void (*enter)(size_t rows) = nullptr;
+  void (*leave)() = nullptr;
+  bool (*many_panels)(const GemmTile&) = nullptr;  // whether even[] takes several with this tile; NULL = never
   // what it adds to elements of A (as they are in memory: a dot product of u8 by s8 may flip the upper bit)
   int16_t a_shift = 0;
 };

@@ -12,28 +12,31 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-// Sums to `rows` rows of C.
+// Vectors of sums to the first `rows` of 4 / wide rows of C, c(i).
+template <int wide, class Store, class C>
+SKUA_INL void store_rows(const Store& store, const I32 (&x)[4], const typename Store::Scale (&scale)[wide], int rows,
+                         size_t n, const C& c) {
+  constexpr int kCount = 4 / wide;
+  const Quad q = store(x[0], scale[0], x[1], scale[1 % wide], x[2], scale[0], x[3], scale[1 % wide]);
+  put<kCount, 0>(c(0), q, n);
+  if (rows > 1) put<kCount, 1>(c(1), q, n);
+  if constexpr (kCount > 2) {
+    if (rows > 2) put<kCount, 2>(c(2), q, n);
+    if (rows > 3) put<kCount, 3>(c(3), q, n);
+  }
+}
 template <bool POSITIVE, int wide, class C>
 SKUA_INL void finish_bytes(const GemmTile& t, const int32_t* sums, int rows, const C& c) {
   using Store = WideStore<POSITIVE>;
   const Store store(t);
   const size_t n = t.n;
-  const typename Store::Scale s0 = Store::scale_of(t.scale), s1 = Store::scale_of(t.scale + (wide - 1) * L);
-  const auto at = [](const int32_t* p) __attribute__((always_inline)) { return I32::load(p); };
-  if constexpr (wide == 2) {
-    for (int r = 0; r < rows; r += 2, sums += 4 * L) {
-      const Quad q = store(at(sums), s0, at(sums + L), s1, at(sums + 2 * L), s0, at(sums + 3 * L), s1);
-      put<2, 0>(c(r), q, n);
-      if (r + 1 < rows) put<2, 1>(c(r + 1), q, n);
-    }
-  } else {
-    for (int r = 0; r < rows; r += 4, sums += 4 * L) {
-      const Quad q = store(at(sums), s0, at(sums + L), s0, at(sums + 2 * L), s0, at(sums + 3 * L), s0);
-      put<4, 0>(c(r), q, n);
-      if (r + 1 < rows) put<4, 1>(c(r + 1), q, n);
-      if (r + 2 < rows) put<4, 2>(c(r + 2), q, n);
-      if (r + 3 < rows) put<4, 3>(c(r + 3), q, n);
-    }
+  typename Store::Scale scale[wide];
+  SKUA_UNROLL for (int v = 0; v < wide; ++v) scale[v] = Store::scale_of(t.scale + v * L);
+  for (int r = 0; r < rows; r += 4 / wide) {
+    I32 x[4];
+    SKUA_UNROLL for (int i = 0; i < 4; ++i) x[i] = I32::load(sums + r * (wide * L) + i * L);
+    store_rows<wide>(
+        store, x, scale, rows - r, n, [&](int i) __attribute__((always_inline)) { return c(r + i); });
   }
 }
 // Of up to 2 * kRows rows, `row` the tile's first of them; terms: theirs where B has a zero point. Not inlined: all
@@ -64,21 +67,28 @@ template <class T> struct Bytes {
   using Sum = int32_t;
   static constexpr bool kAnyBehind = true;
   template <int wide> struct Start {
-    alignas(64) int32_t own[wide * L];
-    const int32_t* at;
-    explicit SKUA_INL Start(const GemmTile& t) : at(t.offset) {
-      if (!t.positive) return;
-      SKUA_UNROLL for (int v = 0; v < wide; ++v) (I32::load(t.offset + v * L) + I32::set1(kTwoTo23)).store(own + v * L);
+    alignas(64) int32_t own[2][wide * L];
+    const int32_t *at[2], *const offsets;
+    const bool positive;
+    explicit SKUA_INL Start(const GemmTile& t) : offsets(t.offset), positive(t.positive) {
+      prepare(0, 0);
+      at[1] = at[0];
+    }
+    SKUA_INL void prepare(int i, size_t column) {
+      at[i] = offsets + column;
+      if (!positive) return;
+      SKUA_UNROLL for (int v = 0; v < wide; ++v)
+        (I32::load(offsets + column + v * L) + I32::set1(kTwoTo23)).store(own[i] + v * L);
       asm volatile("" : : : "memory");
-      at = own;
+      at[i] = own[i];
+    }
+    template <int tall> SKUA_INL void begin(int i) const {
+      _tile_loadd(0, at[i], 0);
+      if constexpr (wide > 1) _tile_loadd(1, at[i] + L, 0);
+      if constexpr (tall > 1) _tile_loadd(2, at[i], 0);
+      if constexpr (wide * tall > 2) _tile_loadd(3, at[i] + L, 0);
     }
   };
-  template <int tall, int wide> static SKUA_INL void begin(const Start<wide>& start) {
-    _tile_loadd(0, start.at, 0);
-    if constexpr (wide > 1) _tile_loadd(1, start.at + L, 0);
-    if constexpr (tall > 1) _tile_loadd(2, start.at, 0);
-    if constexpr (wide * tall > 2) _tile_loadd(3, start.at + L, 0);
-  }
   template <int sum, int a, int b> static SKUA_INL void multiply() {
     if constexpr (element_of<T> == Element::s8)
       asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
@@ -89,6 +99,47 @@ template <class T> struct Bytes {
                               const int32_t* terms) {
     finish_tile<wide>(t, row, sums, rows, c, terms);
   }
+  struct End {
+    static bool serves(const GemmTile& t) { return !t.b_zero && (t.positive || (t.fits && plain_bytes(t))); }
+    const float* scales;
+    const bool kind;  // GemmTile::positive
+    const WideStore<true> positive;
+    const WideStore<false> any;
+    explicit SKUA_INL End(const GemmTile& t) : scales(t.scale), kind(t.positive), positive(t), any(t) {}
+    template <int POSITIVE> SKUA_INL const WideStore<POSITIVE>& store() const {
+      if constexpr (POSITIVE) return positive;
+      else return any;
+    }
+    template <int POSITIVE> struct Ready {
+      WideStore<POSITIVE> to;
+      typename WideStore<POSITIVE>::Scale scale[kWide];
+      size_t column;
+      SKUA_INL Ready(const End& end, size_t first) : to(end.template store<POSITIVE>()), column(first) {
+        SKUA_UNROLL for (int v = 0; v < kWide; ++v)
+          scale[v] = WideStore<POSITIVE>::scale_of(end.scales + column + v * L);
+      }
+      // the second of them where there is one
+      SKUA_INL void some(const TileRows& rows, const int32_t* sums, int r, int count) const {
+        I32 x[4];
+        SKUA_UNROLL for (int i = 0; i < 4; ++i)
+          x[i] = I32::load(sums + rows.sums[i / kWide < count ? r + i / kWide : r] + i % kWide * L);
+        store_rows<kWide>(to, x, scale, count, size_t(kWide * L),
+                          [&](int i) __attribute__((always_inline)) { return rows.c[r + i] + column; });
+      }
+      SKUA_INL void two(const TileRows& rows, const int32_t* sums, int r) const { some(rows, sums, r, 2); }
+    };
+    template <int POSITIVE>
+    SKUA_INL void rows_as(const TileRows& of, const int32_t* sums, size_t column, int first, int last) const {
+      const Ready<POSITIVE> ready(*this, column);
+      for (int r = first; r < last; r += 2) ready.some(of, sums, r, last - r < 2 ? 1 : 2);
+    }
+    __attribute__((noinline)) void rows(const TileRows& of, const int32_t* sums, size_t column, int first,
+                                        int last) const {
+      if (kind) rows_as<1>(of, sums, column, first, last);
+      else rows_as<0>(of, sums, column, first, last);
+      asm volatile("" : : : "memory");  // gcc 12 took the call for one without effect, and left it out
+    }
+  };
   static SKUA_INL bool sums_rows(const GemmTile& t) { return t.b_zero; }
   // b_zero times the sums of rows: known from an earlier panel, or added up.
   static SKUA_INL const int32_t* terms_of(const GemmTile& t, size_t row, size_t rows, const char* const* a,

@@ -14,7 +14,7 @@ using skua::Element;
 int inside, entered, tiles_inside, tiles_outside;
 skua::GemmTileTable table;
 
-void enter() { ++inside, ++entered; }
+void enter(size_t) { ++inside, ++entered; }
 void leave() { --inside; }
 void tile(const skua::GemmTile&) { ++(inside == 1 ? tiles_inside : tiles_outside); }
 void pack_rows(size_t, const void* const*, const skua::GemmSegment*, size_t, size_t, void*) {}
