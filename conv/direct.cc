@@ -72,7 +72,7 @@ static double region_cycles(const DirectShape& s, const Kernel* tile, const Phas
   const size_t n = s.out_channels / s.groups, depth = r.y.taps * r.x.taps * (s.in_channels / s.groups);
   const GemmTileTable& tiles = table_of(tile);
   const size_t m =
-      r.rows * (tiles.runs
+      r.rows * (tiles.runs && !tiles.pack_a
                     ? rows_with_gaps(r.columns(), r.strip() ? span(p.x, r.columns(), r.x.taps) : s.in_w, tile->mr)
                     : r.columns());
   // What a region and a panel begin with: of bytes, whose products are soon over, as long as some 600 cycles of them

@@ -518,12 +518,11 @@ template <class Tiles> void even_panels_by(const GemmTile& t) {
   using P = typename Tiles::Product;
   Tiles tiles(t);
   const char* a = static_cast<const char*>(t.a[0]);
-  const size_t rows = t.groups * kRows;
-  Lines c(t, 0, rows, 0);
-  for (size_t at = 0; at < rows;) {
+  Lines c(t, 0, t.rows, 0);
+  for (size_t at = 0; at < t.rows;) {
     const char* p = a + ptrdiff_t(at) * t.a_step * kElement<P>;
     const size_t from = at;
-    if (rows - at >= size_t(2 * kRows)) {
+    if (t.rows - at > size_t(kRows)) {
       PackedRows<P, 2> two(t, p);
       at += 2 * kRows;
       tiles.template add<2>(two, c, from, at, nullptr);
@@ -571,8 +570,7 @@ template <class P, bool packed> constexpr GemmTileTable make_table() {
   fill<P, packed>(table);
   table.a = element_of<typename P::Row>;
   table.kr = kDeep<P>;
-  table.any_c = table.lines = true;
-  table.runs = !packed;
+  table.any_c = table.lines = table.runs = true;
   table.enter = enter;
   table.leave = leave;
   table.many_panels = ends_beside<P>;

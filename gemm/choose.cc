@@ -70,7 +70,7 @@ double register_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, dou
   const double few = m < tile->mr ? 25 + 1.4 * double(max(m, 4) - 4) : 25 + (groups < 2 ? 17 : 0),
                stream = double(tile->vector) * tiles.kr * element_bytes(tiles.b) / cold *
                         (cold < machine_for(tile->isa).l2_bytes ? 1.08 : 1);  // slower than to vectors
-  const double rows = tiles.pack_a ? double(m) * (steps * 3 + 8) : 0;  // copied
+  const double rows = tiles.pack_a ? double(m) * (steps * 8 + 8) : 0;  // copied: 7 to 12 cycles a line
   // configuration of the registers, and giving them back: 0.6 us of 1x120x32
   return wide * steps * max(few, stream) + (groups - 1) * wide * steps * 25 + groups * wide * 55 + rows + 60 * panels +
          900;
@@ -237,7 +237,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     auto& s = *static_cast<Search*>(arg);
     if (!serves(k, s.format, s.types, s.text)) return;
     if (s.choice && s.choice->skip()) return;
-    const size_t m = table_of(k).runs && s.types.line && s.types.segment % table_of(k).kr == 0
+    const size_t m = table_of(k).runs && !table_of(k).pack_a && s.types.line && s.types.segment % table_of(k).kr == 0
                          ? s.m / s.types.line * rows_with_gaps(s.types.line, s.types.line_rows, k->mr)
                          : s.m;
     double cycles = gemm_cycles(k, m, s.n, s.depth, false, s.types.taps, table_of(k).overlaps ? s.types.line : 0);
