@@ -23,9 +23,10 @@
 // A product P has
 //   Row, Sum                                             types: of A, of 1 or 2 bytes; of the sums
 //   kAnyBehind                                           what zeros of B meet may be anything: 0 times it is 0
-//   Start<wide>(tile); begin<tall>(i)                    where sums of a panel begin, of the tile's first; that to the
-//                                                        registers of sums. prepare(i, column): i is 0 or 1, of the panel
-//                                                        that begins there, a tile ahead: registers wait for stores
+//   Start<wide>(tile); begin<tall>(i)                    where sums of the tile's first panel begin; that to the
+//                                                        registers of sums, i is 0 or 1; prepare(i, column): of the
+//                                                        panel that begins there, a tile ahead of begin(), as loads of
+//                                                        registers wait for stores to reach the cache
 //   multiply<sum, a, b>()                                registers
 //   finish<wide>(tile, row, sums, rows, c, terms)        rows of sums to rows of C, c(r) and c.residual(r); `row` is
 //                                                        the first one's number in the tile
@@ -234,33 +235,39 @@ template <class P, int wide> void packed_tile(const GemmTile& t) {
 // Rows of C [row, end), in lines, as tiles pass. Between two lines lie `gap` rows of sums that are nobody's.
 struct Lines {
   size_t row, end, line_end, at, gap;  // at: of sums, where `row` is
-  ptrdiff_t done;                      // lines
+  size_t line;
+  EvenC c;                             // of `row`
+  ptrdiff_t c_gap, rest_gap;
   SKUA_INL Lines(const GemmTile& t, size_t first, size_t last, size_t gap_rows)
-      : row(first), end(last), at(0), gap(gap_rows), done(0) {
-    line_end = t.line ? t.in_line : end;
-    if (t.line && row >= t.in_line) {
-      done = ptrdiff_t(1 + (row - t.in_line) / t.line);
-      line_end = t.in_line + size_t(done) * t.line;
+      : row(first), end(last), line_end(end), at(0), gap(gap_rows), line(t.line) {
+    const ptrdiff_t element = ptrdiff_t(element_bytes(t.c_type));
+    c = {static_cast<char*>(t.c[0]), t.residual ? static_cast<const char*>(t.residual[0]) : nullptr, t.c_step * element,
+         t.residual_step * element};
+    c_gap = t.c_gap * element;
+    rest_gap = t.residual_gap * element;
+    size_t done = 0;  // lines
+    if (t.line) {
+      if (row >= t.in_line) done = 1 + (row - t.in_line) / t.line;
+      line_end = t.in_line + done * t.line;
     }
+    pass(row, done);
+  }
+  SKUA_INL void pass(size_t rows, size_t lines) {
+    c.c += ptrdiff_t(rows) * c.bytes + ptrdiff_t(lines) * c_gap;
+    if (c.rest) c.rest += ptrdiff_t(rows) * c.rest_bytes + ptrdiff_t(lines) * rest_gap;
   }
   // those whose sums lie before the stop: stretch(row, count, at, c), of even rows whose sums follow each other
-  template <class Stretch> SKUA_INL void each(const GemmTile& t, size_t stop, const Stretch& stretch) {
-    const ptrdiff_t element = ptrdiff_t(element_bytes(t.c_type));
+  template <class Stretch> SKUA_INL void each(size_t stop, const Stretch& stretch) {
     while (row < end && at < stop) {
       const size_t left = (line_end < end ? line_end : end) - row, count = left < stop - at ? left : stop - at;
-      stretch(row, count, at,
-              EvenC{static_cast<char*>(t.c[0]) + (ptrdiff_t(row) * t.c_step + done * t.c_gap) * element,
-                    t.residual ? static_cast<const char*>(t.residual[0]) +
-                                     (ptrdiff_t(row) * t.residual_step + done * t.residual_gap) * element
-                               : nullptr,
-                    t.c_step * element, t.residual_step * element});
+      stretch(row, count, at, c);
       row += count;
       at += count;
-      if (row == line_end) {
-        at += gap;
-        line_end += t.line;
-        ++done;
-      }
+      const bool ends = row == line_end;
+      pass(count, ends);
+      if (!ends) continue;
+      at += gap;
+      line_end += line;
     }
   }
 };
@@ -278,18 +285,6 @@ struct TileRows {
   int count;
   uint16_t sums[4 * kRows];  // where the row begins; more are written
   char* c[4 * kRows];
-  SKUA_INL void add(size_t rows, uint16_t first, uint16_t step, char* to, ptrdiff_t to_step) {
-    const __m512i words = _mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12,
-                                           11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
-                  eight = _mm512_set1_epi64(8 * to_step);
-    _mm512_storeu_si512(sums + count, _mm512_add_epi16(_mm512_set1_epi16(int16_t(first)),
-                                                       _mm512_mullo_epi16(words, _mm512_set1_epi16(int16_t(step)))));
-    __m512i p = _mm512_add_epi64(
-        _mm512_set1_epi64(reinterpret_cast<intptr_t>(to)),
-        _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), _mm512_set1_epi64(to_step)));
-    for (size_t r = 0; r < rows; r += 8, p = _mm512_add_epi64(p, eight)) _mm512_storeu_si512(c + count + r, p);
-    count += int(rows);
-  }
 };
 
 // Tiles by one panel, each ended before the next begins.
@@ -311,7 +306,7 @@ template <class P, int wide> struct AtOnce {
   }
   // of sums that begin at row `from`
   __attribute__((noinline)) void finish(Lines& c, size_t from, size_t stop, const char* a) {
-    c.each(t, stop, [&](size_t row, size_t count, size_t at, const EvenC& to) __attribute__((always_inline)) {
+    c.each(stop, [&](size_t row, size_t count, size_t at, const EvenC& to) __attribute__((always_inline)) {
       const int32_t* terms = nullptr;
       int32_t own[2 * kRows];
       if (a && P::sums_rows(t)) {
@@ -357,7 +352,19 @@ template <class P> struct OneBehind {
   const typename P::Sum* kept = nullptr;
   size_t column = 0;
   int next = 0;
-  explicit SKUA_INL OneBehind(const GemmTile& tile) : t(tile), start(tile), end_of(tile) {
+  static constexpr int kRow = wide * kLanes;  // sums of a row
+  const __m512i row_sums, row_steps, eight_steps;  // where rows begin, of 32 and of eight; bytes of eight rows
+  explicit SKUA_INL OneBehind(const GemmTile& tile)
+      : t(tile),
+        start(tile),
+        end_of(tile),
+        row_sums(_mm512_slli_epi16(_mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15,
+                                                    14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                                   5)),
+        row_steps(_mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7),
+                                     _mm512_set1_epi64(t.c_step * ptrdiff_t(element_bytes(t.c_type))))),
+        eight_steps(_mm512_set1_epi64(8 * t.c_step * ptrdiff_t(element_bytes(t.c_type)))) {
+    static_assert(kRow == 1 << 5);
     const size_t steps = t.segment_count * ((t.k + kDeep<P> - 1) / kDeep<P>);
     each = int((2 * kRows / kAtOnce + steps - 1) / steps) * kAtOnce;
   }
@@ -370,15 +377,20 @@ template <class P> struct OneBehind {
   }
   template <int tall, class A> SKUA_INL void add(A& rows_of_a, Lines& c, size_t from, size_t stop, const char*) {
     TileRows& to = next_rows();
-    each_part(tall, from, stop, [&](size_t first, size_t last) {
-      c.each(t, last, [&](size_t, size_t count, size_t at, const EvenC& line) __attribute__((always_inline)) {
-        to.add(count, uint16_t((at - first) * wide * kLanes), wide * kLanes, line.c, line.bytes);
+    each_part(tall, from, stop, [&](size_t first, size_t last) __attribute__((always_inline)) {
+      c.each(last, [&](size_t, size_t count, size_t at, const EvenC& line) __attribute__((always_inline)) {
+        const __m512i begin = _mm512_set1_epi16(short((at - first) * kRow));
+        _mm512_storeu_si512(to.sums + to.count, _mm512_add_epi16(row_sums, begin));
+        __m512i p = _mm512_add_epi64(_mm512_set1_epi64(reinterpret_cast<intptr_t>(line.c)), row_steps);
+        for (size_t r = 0; r < count; r += 8, p = _mm512_add_epi64(p, eight_steps))
+          _mm512_storeu_si512(to.c + size_t(to.count) + r, p);
+        to.count += int(count);
       });
     });
     panels<tall>(rows_of_a, to);
   }
   SKUA_INL void add_rows(const char* const* a, size_t, TileRows& c, const void* const*) {
-    for (int r = 0; r < c.count; ++r) c.sums[r] = uint16_t(r * wide * kLanes);
+    for (int r = 0; r < c.count; ++r) c.sums[r] = uint16_t(r * kRow);
     AnyRows<P> few(a, size_t(c.count), room);
     panels<1>(few, c);
   }

@@ -61,8 +61,8 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
 }
 
 // Tiles of AMX: registers of 16 rows and 16 columns, two by two of them at a time, a product of 64 deep in 16 cycles.
-// What brings registers takes longer (Sapphire Rapids: 25 to 31 cycles a product from L2); beginnings and storing do not
-// hide, ends do, but those of one step. Few rows: the panels come while they are multiplied.
+// What brings them takes longer: 25 to 31 cycles (Sapphire Rapids, from L2). Of a tile its beginning and its stores do
+// not hide. Of few rows the panels come while they are multiplied, a cycle and a half more for each row.
 double register_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, double cold) {
   const GemmTileTable& tiles = table_of(tile);
   const double steps = double(ceil_div(depth, tiles.kr)), wide = double(ceil_div(n, tile->vector)),
