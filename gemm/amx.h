@@ -300,12 +300,22 @@ template <class P, int wide> struct AtOnce {
   SKUA_INL TileRows& next_rows() { return rows.count = 0, rows; }
   // Rows [from, stop), the gaps among them. a: where rows begin, if they are in place.
   template <int tall, class A> SKUA_INL void add(A& rows_of_a, Lines& c, size_t from, size_t stop, const char* a) {
-    start.template begin<tall>(0);
-    multiply<P, tall, wide>(t, panel_of(t, 0), rows_of_a, sums);
-    each_part(tall, from, stop, [&](size_t first, size_t last) { finish(c, first, last, a); });
+    if constexpr (tall == 1) {
+      multiply_one(rows_of_a);
+    } else {
+      start.template begin<tall>(0);
+      multiply<P, tall, wide>(t, panel_of(t, 0), rows_of_a, sums);
+    }
+    each_part(tall, from, stop, [&](size_t first, size_t last) __attribute__((always_inline)) {
+      finish(c, first, last, a);
+    });
+  }
+  template <class A> __attribute__((noinline)) void multiply_one(A& a) {
+    start.template begin<1>(0);
+    multiply<P, 1, wide>(t, panel_of(t, 0), a, sums);
   }
   // of sums that begin at row `from`
-  __attribute__((noinline)) void finish(Lines& c, size_t from, size_t stop, const char* a) {
+  SKUA_INL void finish(Lines& c, size_t from, size_t stop, const char* a) {
     c.each(stop, [&](size_t row, size_t count, size_t at, const EvenC& to) __attribute__((always_inline)) {
       const int32_t* terms = nullptr;
       int32_t own[2 * kRows];
@@ -321,8 +331,7 @@ template <class P, int wide> struct AtOnce {
   SKUA_INL void add_rows(const char* const* a, size_t row, TileRows& c, const void* const* residual) {
     AnyRows<P> few(a, size_t(c.count), room);
     int32_t own_terms[kRows];
-    start.template begin<1>(0);
-    multiply<P, 1, wide>(t, panel_of(t, 0), few, sums);
+    multiply_one(few);
     P::template finish<wide>(t, row, sums, c.count,
                              AnyC{reinterpret_cast<void* const*>(c.c), t.residual ? residual : nullptr},
                              P::terms_of(t, row, size_t(c.count), a, own_terms));
@@ -376,6 +385,9 @@ template <class P> struct OneBehind {
     return to;
   }
   template <int tall, class A> SKUA_INL void add(A& rows_of_a, Lines& c, size_t from, size_t stop, const char*) {
+    panels<tall>(rows_of_a, listed(tall, c, from, stop));
+  }
+  __attribute__((noinline)) const TileRows& listed(int tall, Lines& c, size_t from, size_t stop) {
     TileRows& to = next_rows();
     each_part(tall, from, stop, [&](size_t first, size_t last) __attribute__((always_inline)) {
       c.each(last, [&](size_t, size_t count, size_t at, const EvenC& line) __attribute__((always_inline)) {
@@ -387,7 +399,7 @@ template <class P> struct OneBehind {
         to.count += int(count);
       });
     });
-    panels<tall>(rows_of_a, to);
+    return to;
   }
   SKUA_INL void add_rows(const char* const* a, size_t, TileRows& c, const void* const*) {
     for (int r = 0; r < c.count; ++r) c.sums[r] = uint16_t(r * kRow);
@@ -507,15 +519,14 @@ template <class Tiles> void even_rows_by(const GemmTile& t) {
   const size_t gap = even ? size_t(t.a_gap / t.a_step) : 0;
   const bool through = even && t.entered == size_t(kRows) &&
                        t.line + gap <= (t.line < kRows ? 2 * kRows : (t.line + kRows - 1) / kRows * kRows);
-  if (!t.line || through) {
-    rows_in_place(tiles, a, 0, t.rows, gap);
-  } else if (t.line < kRows) {
+  if (t.line && !through && t.line < kRows) {
     rows_of_lines(tiles);
   } else {
-    for (size_t row = 0, end = t.in_line; row < t.rows; row = end, end += t.line) {
+    const bool all = !t.line || through;
+    for (size_t row = 0, end = all ? t.rows : t.in_line; row < t.rows; row = end, end += t.line) {
       if (row) a += t.a_gap * kElement<typename Tiles::Product>;
       if (end > t.rows) end = t.rows;
-      rows_in_place(tiles, a, row, end, 0);
+      rows_in_place(tiles, a, row, end, through ? gap : 0);
       a += ptrdiff_t(end - row) * t.a_step * kElement<typename Tiles::Product>;
     }
   }

@@ -170,8 +170,7 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
                  : at(g.packed, type,
                       ptrdiff_t(panel_offset(g.format, panel, g.packed_depth) + pass.off * of_panel +
                                 (first - begin) * g.format.kr));
-  t.panels = 1;
-  t.b_step = ptrdiff_t(panel_offset(g.format, 1, g.packed_depth) * element_bytes(type));
+  if constexpr (kTileRegisters) t.b_step = ptrdiff_t(panel_offset(g.format, 1, g.packed_depth) * element_bytes(type));
   t.n = columns;
   t.c_type = s.strip ? tiles.c : g.c_type;
   t.alpha = g.alpha; t.beta = s.strip ? 0 : g.beta;
@@ -240,8 +239,8 @@ uint16_t panels_together(const GemmBlock& g, const GemmTile& t, size_t left) {
 }
 
 void next_panel(const GemmBlock& g, size_t rows, GemmTile& t, void** c, const void** residual) {
-  const size_t nr = g.format.nr * t.panels;
-  t.b = static_cast<const char*>(t.b) + t.b_step * ptrdiff_t(t.panels);
+  const size_t panels = kTileRegisters ? t.panels : 1, nr = g.format.nr * panels;
+  t.b = at(t.b, g.format.element, ptrdiff_t(panel_offset(g.format, panels, g.packed_depth)));
   for (size_t r = 0; r < rows; ++r) {
     c[r] = at(c[r], g.c_type, ptrdiff_t(nr));
     if (t.residual) residual[r] = at(residual[r], g.c_type, ptrdiff_t(nr));
@@ -554,7 +553,7 @@ size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even) {
       b_is_small(g.tile, g.n, g.packed_depth))
     return even < kTurn ? (kTurn + even - 1) / even * even : kTurn;  // whole lines
   // AMX: 128x4096x4096 of bytes in one turn 0.75 of the time of two
-  const size_t element = table_of(g.tile).enter ? element_bytes(g.a_type) : sizeof(float);
+  const size_t element = kTileRegisters && table_of(g.tile).enter ? element_bytes(g.a_type) : sizeof(float);
   const size_t fit = max(bytes_near(machine) / element / max(depth, 1), 64);
   if (rows <= fit + fit / 4 || g.segment_count > 1) return rows;  // the rows of several segments overlap
   const size_t tall = table_of(g.tile).even_rows[g.format.nr / g.format.vector - 1];

@@ -109,6 +109,7 @@ void explain_types(const Kernel* tile, skua_numerics numerics, const char* b, Te
 OnCores tiles_on_cores(const skua_context* ctx, const Kernel* tile);
 
 // ---- the loop nest --------------------------------------------------------------------------------------------------
+constexpr bool kTileRegisters = kArch == Arch::x86_64;  // there may be AMX
 constexpr size_t kMaxTileRows = 16, kTermRows = 504;  // whole tiles of 6, 8, 12 and 14
 
 // A product whose rows may be anywhere. It goes over segment_count * k of the depth; see gemm_kernel.h.
@@ -367,7 +368,7 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
         const size_t tall = walks ? mr : max(tiles.even_rows[vectors - 1], 1);
         const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
         GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
-        t.entered = uint16_t(min(m1 - m0, mr));
+        if constexpr (kTileRegisters) t.entered = uint16_t(min(m1 - m0, mr)), t.panels = 1;
         t.near = near;
         t.a_far = far.a && p == p0 && !s.prepares;
         t.c_far = far.c && !s.strip;
@@ -412,10 +413,13 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
           }
           if (t.groups) rows = tiles.runs ? run : t.groups * tall;
           const bool once_all = rows == end - turn && columns == g.format.nr && !widens && !s.strip && !g.in_place;
-          const auto together = [&] {
-            return once_all && t.groups && tiles.many_panels ? panels_together(g, t, whole_end - p) : uint16_t(1);
+          const auto together = [&]() -> uint16_t {
+            if constexpr (kTileRegisters)
+              if (once_all && t.groups && tiles.many_panels) return panels_together(g, t, whole_end - p);
+            return 1;
           };
-          t.panels = together();
+          size_t taken = together();
+          if constexpr (kTileRegisters) t.panels = uint16_t(taken);
           if (t.groups) walks ? tiles_across_lines(g, t, fn[mr - 1]) : even(t);
           else fn[rows - 1](t);
           // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
@@ -435,15 +439,16 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
             finish_strip(g, s, t, q, i, even_rows, first);
           }
           // Panels that one call takes with all rows differ by where they are.
-          while (once_all && p + t.panels < whole_end) {
+          while (once_all && p + taken < whole_end) {
             next_panel(g, t.groups ? 1 : rows, t, c, residual);
-            p += t.panels;
-            t.panels = together();
+            p += taken;
+            taken = together();
+            if constexpr (kTileRegisters) t.panels = uint16_t(taken);
             t.ahead = bytes_ahead(g, pass, fetch, t.ldb, p, p0, p1, false);
             if (t.groups) walks ? tiles_across_lines(g, t, fn[mr - 1]) : even(t);
             else fn[rows - 1](t);
           }
-          p += t.panels - 1;
+          p += taken - 1;
           m += rows;
           // the rest finds B in L2
           if (whole_rows) fn = tiles.at + (vectors - 1) * mr, even = tiles.even[vectors - 1], t.ahead = 0;
