@@ -139,8 +139,8 @@ inline bool packs_runs(const DirectShape& s, const PackFormat& f) {
 bool gathers(const DirectShape& s, const PackFormat& f);
 // Cycles to copy a row of A with what lies under it (rows side by side share that), registers: to those of AMX.
 double gather_cycles(const DirectShape& s, const Phase& p, const Machine& machine, bool registers);
-// Lines, and columns, under an output of floats whose taps are gathered, which is for AMX alone. (3x3 of 24 to 144 channels dilated by 8 are
-// level with reading them in place, by 12 and more they lose.)
+// Lines, and columns, under an output of floats whose taps are gathered, which is for AMX alone. (3x3 of 24 to 144
+// channels dilated by 8 are level with reading them in place, by 12 and more they lose.)
 constexpr uint64_t kMostGathered = 16;
 skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan);
 void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
