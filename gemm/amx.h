@@ -77,7 +77,7 @@ template <class P, int tall> struct EvenRows {
   ptrdiff_t step, apart, next;  // next: from a register's first row to the next one's
   size_t behind;                // rows of the run
   char* rest;                   // room for registers
-  int count;                    // rows of the last register
+  int count;                    // rows of a register
   bool dense;
   // second: row of the second register's first
   SKUA_INL EvenRows(const GemmTile& t, const char* a, size_t rows_behind, char* room, size_t second = kRows,
@@ -162,6 +162,8 @@ template <class P, int tall, int wide, class A> SKUA_INL void step(const A& a, c
 struct Nothing {
   SKUA_INL void operator()() const {}
 };
+// gcc 12 finds functions pure that end rows by addresses out of a list, and leaves calls out: they end with this.
+SKUA_INL void keep_stores() { asm volatile("" : : : "memory"); }
 // The sums of tall * 16 rows and wide * 16 columns of a panel. beside(): with each step.
 template <class P, int tall, int wide, class A, class Beside = Nothing>
 SKUA_INL void multiply(const GemmTile& t, const char* panel, A& a, typename P::Sum* sums, Beside&& beside = {}) {
@@ -283,7 +285,8 @@ template <class Part> SKUA_INL void each_part(int tall, size_t from, size_t stop
 // Rows of C of a tile, one after the other.
 struct TileRows {
   int count;
-  uint16_t sums[4 * kRows];  // where the row begins; more are written
+  // of 2 * kRows at most: where sums and C's columns begin; more are written
+  uint16_t sums[4 * kRows];
   char* c[4 * kRows];
 };
 
@@ -410,7 +413,7 @@ template <class P> struct OneBehind {
     if constexpr (tall == 1) panels_of<-1, tall>(a, to);
     else end_of.kind ? panels_of<1, tall>(a, to) : panels_of<0, tall>(a, to);
   }
-  // kind: of the ends, in registers; -1: by a call.
+  // kind: of the ends, in registers; -1: by a call, as single registers of rows are rare and take code.
   template <int kind, int tall, class A> SKUA_INL void panels_of(A a, const TileRows& to) {
     for (size_t p = 0; p < t.panels; ++p) {
       const size_t first = p * wide * kLanes;
@@ -461,7 +464,7 @@ template <class Tiles> SKUA_INL void rows_in_place(Tiles& tiles, const char* a, 
   Lines c(t, first, last, gap);
   const size_t across = first < c.line_end && last > c.line_end ? 1 + (last - 1 - c.line_end) / t.line : 0,
                rows = last - first + across * gap;
-  if (rows < size_t(kRows) && rows != t.entered) {
+  if (rows < size_t(kRows) && rows != t.entered) {  // registers have more rows than there are
     const char* p[kRows];
     for (size_t r = 0; r < rows; ++r) p[r] = a + ptrdiff_t(r) * step;
     AnyRows<P> few(p, rows, tiles.room);
@@ -514,7 +517,7 @@ template <class Tiles> SKUA_INL void rows_of_lines(Tiles& tiles) {
 template <class Tiles> void even_rows_by(const GemmTile& t) {
   Tiles tiles(t);
   const char* a = static_cast<const char*>(t.a[0]);
-  // Through the gaps, where these are few rows, else line by line.
+  // Through the gaps, where these are few rows and registers are whole (rows of gaps count too), else line by line.
   const bool even = t.line && t.dense && t.a_step > 0 && t.a_gap >= 0 && t.a_gap % t.a_step == 0;
   const size_t gap = even ? size_t(t.a_gap / t.a_step) : 0;
   const bool through = even && t.entered == size_t(kRows) &&

@@ -69,7 +69,7 @@ struct Pairs {
                                         int last) const {
       if (kind) rows_as<1>(of, sums, column, first, last);
       else rows_as<0>(of, sums, column, first, last);
-      asm volatile("" : : : "memory");  // gcc 12 took the call for one without effect, and left it out
+      keep_stores();
     }
   };
   static constexpr bool sums_rows(const GemmTile&) { return false; }

@@ -232,7 +232,7 @@ uint16_t panels_together(const GemmBlock& g, const GemmTile& t, size_t left) {
   // Sapphire Rapids, AMX: 2048x2048x2048 in groups of 512 KB 0.78 of the time of one group, 1024x1024x1024 in one 0.93
   // of those of 256 KB, 128x4096x4096 in groups of 256 KB 0.63.
   const Machine m = machine_for(g.tile->isa);
-  // taps share rows: those come from L1 as well then
+  // A panel that stays in L1 leaves room for rows that several taps read: nothing comes from L2 but new ones.
   if (t.segment_count > 1 && size_t(t.b_step) <= m.l1 / 2) return 1;
   const size_t l2 = m.l2, all = left * size_t(t.b_step);
   return uint16_t(min(all <= l2 / 2 ? left : max(l2 / 8 / size_t(t.b_step), 1), UINT16_MAX));

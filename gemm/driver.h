@@ -316,7 +316,8 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
   const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0);
   const bool near = fetches_near(g, m1 - m0);
   const Far far = what_is_far(g, m1 - m0);
-  const size_t whole_end = p1 - (end_column(g, p1 - 1) - first_column(g, p1 - 1) < g.format.nr);  // behind whole panels
+  // behind the panels of whole width
+  const size_t whole_end = p1 - (end_column(g, p1 - 1) - first_column(g, p1 - 1) < g.format.nr);
   Pass pass = {};
   pass.kc = g.c_type == Element::f32 && !s.strip && !tiles.bytes ? g.kc : max(depth, 1);  // sums stay in f32, or s32
   if (tiles.enter) tiles.enter(min(m1 - m0, mr));
@@ -394,7 +395,9 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
             if (!rows) {
               t.in_line = even_rows;
               run = min(lines || (s.prepares && s.strip) ? end - m : min(even_rows, end - m), most);
-              t.groups = walks ? run / mr - (run > mr && run % mr) : !even ? 0 : tiles.runs ? 1 : run / tall;
+              // packed rows: what follows begins with a panel
+              if (kTileRegisters && tiles.runs && tiles.pack_a && run < end - m) run -= run % mr;
+              t.groups = walks ? run / mr - (run > mr && run % mr) : !even || !run ? 0 : tiles.runs ? 1 : run / tall;
               // A last row alone would read the panel for itself, of bytes and pairs twice as long as it multiplies:
               // the last tile's rows and this one are two halves.
               if ((tiles.bytes || tiles.overlaps) && !tiles.pack_a && tall == mr && t.groups && run == end - m &&

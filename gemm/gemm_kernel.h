@@ -62,7 +62,8 @@ struct GemmTile {
   // bias, offsets and scales go on from column to column.
   ptrdiff_t b_step;
   uint16_t panels;
-  uint16_t entered;              // rows that the table's enter() was told
+  // of any tile: rows that the table's enter() was told
+  uint16_t entered;
   // Even rows: `groups` tiles one below the other; only the first row's pointers above, and the elements from a row to
   // the next.
   // One row over all panels: how many of them side by side, 1, 2 or the table's panels_at_once.

@@ -137,7 +137,7 @@ template <class T> struct Bytes {
                                         int last) const {
       if (kind) rows_as<1>(of, sums, column, first, last);
       else rows_as<0>(of, sums, column, first, last);
-      asm volatile("" : : : "memory");  // gcc 12 took the call for one without effect, and left it out
+      keep_stores();
     }
   };
   static SKUA_INL bool sums_rows(const GemmTile& t) { return t.b_zero; }

@@ -452,6 +452,35 @@ TEST(GemmDynamic, BatchesAndPackedWeights) {
   }
 }
 
+// Rows of one matrix end amid what a tile takes, or has packed, and the next matrix's follow.
+TEST(GemmDynamic, BatchesByEveryTile) {
+  size_t tiles = 0;
+  for (const char* prefix : {"gemm_s8_", "gemm_u8_"})
+    for (const skua_kernel_info& tile : kernels(prefix)) {
+      SCOPED_TRACE(tile.name);
+      Context context(tile.isa, tile.name);
+      Rng rng(14);
+      ++tiles;
+      for (size_t m : {5, 18, 20, 33}) {
+        Case c;
+        c.d.quantize_a = true;
+        c.d.b_type = SKUA_DTYPE_S8;
+        c.d.n = 70;
+        c.d.k = 130;
+        c.m = 3 * m;
+        c.fill(rng);
+        Op op;
+        SKUA_EXPECT_OK(c.create(context, &op, true));
+        const Data a = make(with_holes(shape({3, m, c.d.k}), {1, 2, 0}), rng, -3, 2);
+        std::vector<double> want, bound;
+        reference(c, dense(a), true, want, bound);
+        expect_close(run(op, {a}, {with_holes(shape({3, m, c.d.n}), {0, 1, 2})})[0], want, bound);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  EXPECT_GT(tiles, 0u);
+}
+
 // What a description would be told, a blob is: that it is none of this library's.
 TEST(GemmDynamic, BlobsOfUnknownActivationsAreIncompatible) {
   Context context;
