@@ -129,9 +129,17 @@ void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShap
 // Floats whose taps do not fill pairs of the depth: those of a row are packed as one run of whole pairs, and read as
 // one where they lie or out of a strip, always all of them. The last pair of an odd run overlaps the one before
 // (GemmTile::overlaps). On x86: no tile of Arm does so.
-inline bool packs_runs(const DirectShape& s, const PackFormat& f) {
+inline bool packs_pairs(const DirectShape& s, const PackFormat& f) {
   return kArch == Arch::x86_64 && !is_int8(s.element) && f.kr == 2 && s.in_channels / s.groups % 2 != 0 &&
          s.kernel_h * s.kernel_w > 1;
+}
+// Bytes whose taps do not fill AMX's registers: those of a row are packed as one run of whole registers, and read as
+// the runs above, where that multiplies fewer bytes for nothing than gathering them copies. By what is known as weights
+// are packed.
+constexpr size_t kRegisterBytes = 64;
+bool packs_register_runs(const DirectShape& s);
+inline bool packs_runs(const DirectShape& s, const PackFormat& f) {
+  return packs_pairs(s, f) || (kTileRegisters && f.kr == kRegisterBytes && packs_register_runs(s));
 }
 
 // Whether taps do not fill groups of the depth, of bytes or of AMX's registers, and must be gathered; plan and run if

@@ -90,7 +90,7 @@ bool sizes_of(const skua_op* op, const Int8Config& config, Sizes& z) {
   z.panels = z.winograd = 0;
   for (size_t i = 0; is_packed(c, kDirect) && i < phase_count(s); ++i) {
     size_t bytes = 0;
-    const size_t depth = phase_at(s, i).depth(s);
+    const size_t depth = phase_at(s, i).packed_depth(s, c.format);
     if (!packed_bytes(c.format, c.out_channels / c.groups, depth, bytes) || !mul(round_up(bytes, 4), c.groups, bytes) ||
         !add(z.panels, bytes, z.panels))
       return false;
@@ -466,7 +466,8 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   if (!sizes_of(&probe, config, z))
     return SKUA_INVALID("%s: the packed weights are larger than the address space", cls.name);
   const size_t in = c.in_channels / c.groups, n = c.out_channels / c.groups,
-               step = direct_bias_step(c.out_channels, c.groups), row = size_t(taps_of(c)) * in;
+               step = direct_bias_step(c.out_channels, c.groups),
+               row = max(size_t(taps_of(c)) * in, phase_at(s, 0).packed_depth(s, c.format));
   // A group's weights [output][tap][input], as a phase's panels take them.
   auto* rows = static_cast<int8_t*>(allocate(ctx, n * row, 64));
   if (!rows) return out_of_memory(cls.name, n * row);
@@ -501,7 +502,8 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   if (is_packed(c, kDirect)) note_use(pack);
   for (size_t i = 0; is_packed(c, kDirect) && i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
-    const size_t depth = p.depth(s);
+    const size_t depth = p.packed_depth(s, c.format), run = p.packed_run(s, c.format);
+    memset(rows, 0, n * depth);  // behind runs
     for (size_t g = 0; g < c.groups; ++g, panels += packed_floats(c.format, n, depth)) {
       for (size_t o = 0; o < n; ++o)
         for (size_t ty = 0; ty < p.y.taps; ++ty)
@@ -509,7 +511,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
             const int8_t* tap = from + (g * n + o) * steps.o +
                                 (p.y.k_first + size_t(ptrdiff_t(ty) * p.y.k_step)) * steps.y +
                                 (p.x.k_first + size_t(ptrdiff_t(tx) * p.x.k_step)) * steps.x;
-            int8_t* to = rows + o * depth + (ty * p.x.taps + tx) * in;
+            int8_t* to = rows + o * depth + ty * run + tx * in;
             int32_t sum = 0;
             for (size_t k = 0; k < in; ++k) sum += to[k] = tap[k * steps.i];
             // With those of the taps before it: see DirectQuantized::tap_sums.
