@@ -29,18 +29,23 @@ static double taps_of_phases(const DirectShape& s) {
   return double(s.kernel_h) * s.kernel_w / (double(min(s.kernel_h, y)) * double(min(s.kernel_w, x)));
 }
 
+// Cycles of 16 outputs' products by AMX (Sapphire Rapids): a step that ends a run takes longer than those of one depth.
+constexpr double kStep = 25, kRunStep = 34;
+
 bool packs_register_runs(const DirectShape& s) {
-  const size_t in = s.in_channels / s.groups;
-  constexpr size_t kFewest = 8;  // channels: what strips and gaps take is not counted (12x12x3-10 1.5 us, so 1.8)
+  const size_t in = s.in_channels / s.groups, run = s.kernel_w * in;
+  // of channels: what strips and gaps take is not counted; of lines between taps: a strip holds them (512x96x48-48
+  // dilated by 32 4280 us to 1670, by 64 to 9780)
+  constexpr size_t kFewest = 8, kReach = 64;
   if (!is_int8(s.element) || s.transposed || s.groups != 1 || s.kernel_w < 2 || s.dilation_w != 1 || s.stride_w != 1 ||
-      s.stride_h != 1 || in < kFewest || in % kRegisterBytes == 0)
+      s.stride_h != 1 || in < kFewest || in % kRegisterBytes == 0 ||
+      uint64_t(s.kernel_h - 1) * s.dilation_h > kReach)
     return false;
-  // Of 16 outputs: a product takes some 25 cycles, the gaps between lines are a tenth, six bytes are copied in a cycle
-  // (Sapphire Rapids: 14x14x160-320 80 us gathered, 68 in runs; 224x224x3-64 550 and 705).
-  const double product = 25 * double(ceil_div(s.out_channels, 16)),
-               runs = 1.1 * double(s.kernel_h) * double(ceil_div(s.kernel_w * in, kRegisterBytes)) * product,
-               copied = double(s.kernel_h) * (1 + double(s.kernel_w * in) / 6),
-               gathered = double(ceil_div(s.kernel_h * s.kernel_w * in, kRegisterBytes)) * product + 16 * copied;
+  // copying a row's taps, measured at 24 to 480 bytes
+  const double columns = double(ceil_div(s.out_channels, 16)), bytes = double(run),
+               runs = kRunStep * double(s.kernel_h) * double(ceil_div(run, kRegisterBytes)) * columns,
+               copied = double(s.kernel_h) * max(bytes / 12, bytes / 4 - 8),
+               gathered = kStep * double(ceil_div(s.kernel_h * run, kRegisterBytes)) * columns + 16 * copied;
   return runs < gathered;
 }
 
@@ -56,10 +61,12 @@ GemmTypes direct_types(const DirectShape& s) {
     // Tiles that read in place leave out taps without a pixel, in regions that cost something too: no gain below 4.
     const double waste = 1 / (live_share(p.y) * live_share(p.x));
     if (bytes && waste > 4) gather_waste = waste;
+    // all taps of a row, with a pixel or without
     if (packs_register_runs(s)) {
-      const size_t in = s.in_channels, run = round_up(s.kernel_w * in, kRegisterBytes);
+      const size_t run = s.kernel_w * s.in_channels, registers = ceil_div(run, kRegisterBytes);
       gather = 0;
-      gather_waste = 1.1 * double(s.kernel_h * run) / double(round_up(s.kernel_h * s.kernel_w * in, kRegisterBytes));
+      gather_waste = kRunStep / kStep * double(s.kernel_h * registers) /
+                     double(ceil_div(s.kernel_h * run, kRegisterBytes)) / live_share(p.x);
     }
   }
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;

@@ -280,7 +280,9 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     if (s.types.in_place && !reads_in_place(k, s.types.a, s.m)) cycles += 0.4 * double(s.n) * double(s.depth);
     if (s.types.segment % table_of(k).kr && table_of(k).overlaps) cycles *= s.types.run_waste;
     // To registers of AMX; the dot products of other sets gather too where channels are no multiple of four.
-    if (s.types.segment % table_of(k).kr && table_of(k).enter && (!table_of(k).bytes || s.types.segment % 4 == 0))
+    // (Without copies: rows of taps in place.)
+    if (s.types.segment % table_of(k).kr && table_of(k).enter &&
+        (!table_of(k).bytes || s.types.segment % 4 == 0 || s.types.gather == 0))
       cycles = cycles * s.types.gather_waste + double(s.m) * s.types.gather;
     // Of one tap with a stride lines end within tiles, but not of rows that were copied (RowPointers::even_c): measured
     // on a Zen 5, 5 to 14%.
