@@ -342,8 +342,8 @@ template <class P, int wide> struct AtOnce {
   SKUA_INL void end() {}
 };
 
-// Whole panels whose ends are simple, beside products of three steps or more: behind fewer ends are as well in a loop of
-// their own.
+// Whole panels whose ends are simple, beside products of three steps or more: behind fewer ends are as well off in a
+// loop of their own.
 template <class P> bool ends_beside(const GemmTile& t) {
   return P::End::serves(t) && t.n == size_t(kWide * kLanes) && t.segment_count * t.k > 2 * size_t(kDeep<P>);
 }

@@ -67,7 +67,8 @@ typedef enum skua_weight_layout {
  *   Sums of 32 bits are scaled and rounded once, docs/quantization.md: the same bits on every CPU,
  *     whatever numerics says.
  *   On x86, and on Arm without dot products, 3x3 and 5x5 weights may be packed for Winograd, exact too, but up to 8
- *     bytes for a weight (11 of stride 2, 12 of 5x5); STRICT keeps them at one.
+ *     bytes for a weight (11 of stride 2, 12 of 5x5); STRICT keeps them at one, and what is
+ *     multiplied at once rounds up.
  *   Outside the image x is the input's zero point. NCHW maps are transposed in the workspace; activations are NONE,
  *     RELU, RELU6 and CLAMP.
  *   A residual has residual_q and is added before the activation; not to depthwise convolutions and not in fixed point
