@@ -44,7 +44,7 @@ bool packs_register_runs(const DirectShape& s) {
   // copying a row's taps, measured at 24 to 480 bytes
   const double columns = double(ceil_div(s.out_channels, 16)), bytes = double(run),
                runs = kRunStep * double(s.kernel_h) * double(ceil_div(run, kRegisterBytes)) * columns,
-               copied = double(s.kernel_h) * max(bytes / 12, bytes / 4 - 8),
+               copied = double(s.kernel_h) * (bytes > 48 ? bytes / 4 - 8 : bytes / 12),
                gathered = kStep * double(ceil_div(s.kernel_h * run, kRegisterBytes)) * columns + 16 * copied;
   return runs < gathered;
 }
