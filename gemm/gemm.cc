@@ -405,7 +405,7 @@ skua_status skua_gemm_f32(skua_context* context, size_t m, size_t n, size_t k, c
   shapes[1].stride[0] = max(ldb, 1); shapes[1].stride[1] = 1;
   skua_tensor result = skua_tensor_2d(SKUA_DTYPE_F32, m, n);
   result.stride[0] = max(ldc, 1); result.stride[1] = 1;
-  alignas(16) char memory[sizeof(Plan)];
+  alignas(16) char memory[round_up(sizeof(Plan), 16)];  // as skua_op_plan_size() has it
   skua_plan* plan;
   SKUA_TRY(skua_op_plan_init(&op, shapes, 2, &result, 1, memory, sizeof memory, &plan));
   // by the names that this function's caller knows; the plan has found that all of this fits the address space
