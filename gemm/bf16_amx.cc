@@ -1,11 +1,11 @@
-// Products of bf16 in AMX's registers, the tiles of amx.h: a step is 32 deep, packed B has pairs of the depth.
+// Products of bf16 in AMX's registers, the tiles of amx_tiles.h: a step is 32 deep, packed B has pairs of the depth.
 //
 //   sum[r][j] += (a[r][0] b[0][j] + a[r][2] b[2][j] + ... + a[r][30] b[30][j])
 //              + (a[r][1] b[1][j] + ... + a[r][31] b[31][j])     for each step, in f32; denormals count as zero
 #define SKUA_ISA_avx512bf16 1  // the vectors beside
 #include <type_traits>
 
-#include "gemm/amx.h"
+#include "gemm/amx_tiles.h"
 #include "gemm/finish.h"
 #include "gemm/pack.h"
 

@@ -4,7 +4,7 @@
 //   [block / 4][64 columns][4 bytes] is 16 rows of a register of B, lines apart, where the block is a multiple of 64:
 //   4 of sums + 2 of A + 2 of B of 8 registers, 32 rows by 32 columns, both halves of a panel one after the other
 #define SKUA_ISA_avx512vnni 1  // the vectors beside
-#include "gemm/amx.h"
+#include "gemm/amx_tiles.h"
 #include "gemm/dynamic_kernel.h"
 #include "gemm/nibble_dot.h"
 

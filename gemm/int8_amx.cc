@@ -1,10 +1,10 @@
-// Products of bytes in AMX's registers. The formula is GemmTile's, the tiles are amx.h's: a step is 64 deep, packed B
-// has fours of the depth.
+// Products of bytes in AMX's registers. The formula is GemmTile's, the tiles are amx_tiles.h's: a step is 64 deep,
+// packed B has fours of the depth.
 //
 // There is a product for either sign of A, so nothing is flipped. Sums begin at the columns' offsets, by a load whose
 // 16 rows are no bytes apart.
 #define SKUA_ISA_avx512vnni 1  // the vectors beside
-#include "gemm/amx.h"
+#include "gemm/amx_tiles.h"
 #include "gemm/int8_finish.h"
 #include "gemm/int8_pack.h"
 
