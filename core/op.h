@@ -172,7 +172,7 @@ inline bool add(size_t a, size_t b, size_t& out) { return !__builtin_add_overflo
 // Saturating: SIZE_MAX for what does not fit, which no workspace can be.
 inline size_t mul_sat(size_t a, size_t b) { size_t r; return mul(a, b, r) ? r : SIZE_MAX; }
 inline size_t add_sat(size_t a, size_t b) { size_t r; return add(a, b, r) ? r : SIZE_MAX; }
-inline size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+constexpr size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 inline size_t ceil_div(size_t a, size_t b) { return a / b + (a % b != 0); }
 inline size_t min(size_t a, size_t b) { return a < b ? a : b; }
 inline size_t max(size_t a, size_t b) { return a > b ? a : b; }
