@@ -12,7 +12,8 @@ struct PeakLoops {
   skua::Element element;                               // of the factors
   double (*multiply_add)(size_t rounds);               // returns the multiply-adds it did, of one lane each
   // NULL but for f32:
-  void (*read)(const float* x, size_t count);          // count: a multiple of 128
+  // count: a multiple of 128; in order, and with lines of several pages asked for in turn
+  void (*read[2])(const float* x, size_t count);
   void (*copy)(const float* x, float* y, size_t count);
   struct {
     void (*widen)(const uint16_t* x, size_t count);    // loads them as f32

@@ -42,6 +42,6 @@ double multiply_add(size_t rounds) {
 
 extern const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA);
 const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA) = {
-    SKUA_STRING(SKUA_ISA), SKUA_ISA::kElement, SKUA_ISA::multiply_add, nullptr, nullptr, {}};
+    SKUA_STRING(SKUA_ISA), SKUA_ISA::kElement, SKUA_ISA::multiply_add, {}, nullptr, {}};
 
 }  // namespace skua

@@ -96,6 +96,6 @@ double multiply_add(size_t rounds) {
 
 extern const bench::PeakLoops SKUA_PASTE(bench_peak_int, SKUA_ISA);
 const bench::PeakLoops SKUA_PASTE(bench_peak_int, SKUA_ISA) = {
-    SKUA_STRING(SKUA_ISA), Element::s8, SKUA_ISA::multiply_add, nullptr, nullptr, {}};
+    SKUA_STRING(SKUA_ISA), Element::s8, SKUA_ISA::multiply_add, {}, nullptr, {}};
 
 }  // namespace skua

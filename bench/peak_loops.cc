@@ -2,6 +2,7 @@
 // cycle) on every core so far, and fit 16 registers with the two factors.
 #include "bench/peak.h"
 #include "dispatch/kernel.h"
+#include "gemm/ahead.h"
 #include "simd/simd.h"
 
 namespace skua {
@@ -29,11 +30,18 @@ double multiply_add(size_t rounds) {
   return double(rounds) * 12 * F32::L;
 }
 
-void read(const float* x, size_t count) {
+// by_pages: and asks for what comes later, as few rows of a product may.
+template <bool by_pages> void read(const float* x, size_t count) {
+  constexpr size_t kRow = 64;
+  const RowAhead ahead(0, true, by_pages);
   F32 sums[8];
   SKUA_UNROLL for (int i = 0; i < 8; ++i) sums[i] = F32::zero();
-  for (size_t at = 0; at < count; at += 8 * F32::L)
-    SKUA_UNROLL for (int i = 0; i < 8; ++i) sums[i] = sums[i] + F32::load(x + at + i * F32::L);
+  for (size_t at = 0; at < count; at += 2 * kRow)
+    SKUA_UNROLL for (size_t row = at; row < at + 2 * kRow; row += kRow) {
+      if (by_pages) ahead.ask<4>(x + row);
+      SKUA_UNROLL for (size_t i = 0; i < kRow / F32::L; ++i)
+        sums[i % 8] = sums[i % 8] + F32::load(x + row + i * F32::L);
+    }
   SKUA_UNROLL for (int i = 1; i < 8; ++i) sums[0] = sums[0] + sums[i];
   float lanes[F32::L];
   sums[0].store(lanes);
@@ -79,7 +87,7 @@ const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA) = {
     SKUA_STRING(SKUA_ISA),
     Element::f32,
     SKUA_ISA::multiply_add,
-    SKUA_ISA::read,
+    {SKUA_ISA::read<false>, SKUA_ISA::read<true>},
     SKUA_ISA::copy,
     {{SKUA_ISA::widen<f16>, SKUA_ISA::narrow<f16>}, {SKUA_ISA::widen<bf16>, SKUA_ISA::narrow<bf16>}}};
 

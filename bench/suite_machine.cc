@@ -19,7 +19,7 @@ std::vector<std::string> list(const Session& session) {
   }
   for (size_t i = 0; i < count; ++i)
     for (const char* what : {"widen_f16/", "narrow_f16/", "widen_bf16/", "narrow_bf16/"})
-      if (loops[i]->read) add(what + std::string(loops[i]->isa));
+      if (loops[i]->read[0]) add(what + std::string(loops[i]->isa));
   for (const char* level : {"L1", "L2", "L3", "DRAM"})
     for (const char* what : {"read", "copy"}) add("bandwidth_" + std::string(what) + "/" + level);
   return names;

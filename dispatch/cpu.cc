@@ -200,6 +200,7 @@ struct Chip {
   double l3_own = 0.4, l3_lost = 0.75;
   double s16_lost = 1e300;
   size_t streams = 1;
+  bool asks_by_pages = false;
   double write_back = 5;
   bool logic_apart = false;
   double fetch_near = 0;
@@ -220,8 +221,8 @@ constexpr Chip kNamed[] = {
     // the direct form is four times as long, ResNet-18 takes 4% more so.)
     // One row of 4096x4096 floats out of memory 0.92 of the time as two streams that nothing asks for; two to four rows
     // of 1024x1024 0.8 to 0.95 by prefetches to L1, 8x4096x4096 1.2 times as long. The L3 is that of 2024.
-    {.name = "sapphire-rapids", .s16_lost = 5.2e6, .streams = 2, .fetch_near = 8 << 20, .l1 = 48, .l2 = 2048,
-     .l3 = 260 << 10},
+    {.name = "sapphire-rapids", .s16_lost = 5.2e6, .streams = 2, .asks_by_pages = true, .fetch_near = 8 << 20,
+     .l1 = 48, .l2 = 2048, .l3 = 260 << 10},
     // 50 to 57 and 12 to 20 GB/s: one stream gives 18 (14 with prefetches), two 23, four 26. Winograd of 7x7x512 and
     // 14x14x256 by tiles of fewer points 1.2 to 1.4 times as fast; of a Zen 5 a loss.
     {.name = "zen3", .l3_bytes = 17, .memory_bytes = 4.5, .l3_own = 0.25, .l3_lost = 0.65, .streams = 4,
@@ -241,7 +242,10 @@ const Chip* chip_named_as(const char* name) {
   return nullptr;
 }
 const Chip* chip_of(const CpuId& id, IsaMask isas) {
-  if (id.intel && id.family == 6 && (id.model == 143 || id.model == 207)) return chip_named_as("sapphire-rapids");
+  // Its successors' caches are alike. A hypervisor may say another model: 167, a desktop's, of one with AMX.
+  if (id.intel && id.family == 6 && !id.hybrid &&
+      (id.model == 143 || id.model == 207 || (isas & isa_bit(Isa::avx512fp16))))
+    return chip_named_as("sapphire-rapids");
   if (!id.amd || id.family < 0x17) return &kAnyChip;
   return id.family < 0x19 ? &kAnyZen
                           : chip_named_as(id.family > 0x19              ? "zen5"
@@ -342,6 +346,7 @@ Machine machine_for(Isa isa) {
   m.l3_lost = chip.l3_lost;
   m.s16_lost = chip.s16_lost;
   m.streams = chip.streams;
+  m.asks_by_pages = chip.asks_by_pages;
   m.write_back = chip.write_back;
   m.fetch_near = chip.fetch_near;
   m.ghz = 3;

@@ -19,6 +19,7 @@ struct Machine {
   // parts of memory read at once that give the most; where it is more than 1 the core fetches them ahead better than
   // prefetches do, with 2 those of one row in whole lines
   size_t streams;
+  bool asks_by_pages;  // what few rows read beyond L2 comes faster where lines of several pages are asked for in turn
   double write_back;   // cycles for a line of L1 that was written, until L2 has it
   bool logic_apart;    // logic on vectors finds ports beside those of multiply-adds
   double fetch_near;   // bytes up to which what is asked for goes to L1, else to L2

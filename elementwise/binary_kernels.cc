@@ -4,6 +4,7 @@
 // by partial loads and a partial store. A value that repeats along the row stays in a register.
 #include "elementwise/binary_kernel.h"
 #include "dispatch/kernel.h"
+#include "elementwise/asks_ahead.h"
 #include "simd/math.h"
 #include "simd/half.h"
 #include "simd/simd.h"
@@ -47,6 +48,7 @@ SKUA_INL void loop(const BinaryRows& r, F f) {
     return bounded ? clamp_high(clamp_low(v, low), high) : v;
   };
   const size_t n = r.n;
+  const AsksAhead ahead(n * sizeof(T));
   for (size_t row = 0; row < r.rows; ++row) {
     const X<T> x(static_cast<const T*>(r.x) + row * r.x_step);
     const Y<T> y(static_cast<const T*>(r.y) + row * r.y_step);
@@ -54,6 +56,7 @@ SKUA_INL void loop(const BinaryRows& r, F f) {
     size_t i = 0;
     for (; n - i >= turn; i += turn) {
       V v[unroll];
+      ahead.template turn<turn * sizeof(T)>(z + i);
       SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u] = f(x.at(i + u * L), y.at(i + u * L));
       if (bounded) SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u] = clamp_high(clamp_low(v[u], low), high);
       SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u].store(z + i + u * L);

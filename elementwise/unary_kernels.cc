@@ -7,6 +7,7 @@
 // vectors too: one copy less of the code). No element's value depends on its place.
 #include "elementwise/unary_kernel.h"
 #include "dispatch/kernel.h"
+#include "elementwise/asks_ahead.h"
 #include "simd/hard.h"
 #include "simd/math.h"
 #include "simd/half.h"
@@ -43,13 +44,21 @@ SKUA_INL V hard_swish(V x) {
   return select(lt(x, F32::zero()), y, F32::set1(selu_scale) * x);
 }
 
+#if defined(SKUA_ISA_scalar) || defined(SKUA_ISA_sse2)  // what old and unknown machines run: half as much code
+constexpr size_t kLong = 1;
+#else
+constexpr size_t kLong = V::L == 16 ? 6 : V::L == 8 ? 3 : 2;
+#endif
 // f(x, u): of the u-th vector of a turn. plain: the same, simpler, where plain.holds(x) for every vector of a turn.
 struct None {};
 template <size_t unroll, bool single, class T, class F, class Plain = None>
 SKUA_INL void row(size_t n, const T* x, T* y, F f, [[maybe_unused]] Plain plain = {}) {
   constexpr size_t L = V::L;
+  const AsksAhead ahead(n * sizeof(T));
   for (; n >= unroll * L; n -= unroll * L, x += unroll * L, y += unroll * L) {
     V v[unroll];
+    ahead.template turn<unroll * L * sizeof(T)>(y);
+    if (unroll == kLong) ahead.template turn<unroll * L * sizeof(T)>(x);
     SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = V::load(x + i * L);
 #if !defined(SKUA_SIMD_LOOKS_UP) && !defined(SKUA_HALF)
     if constexpr (!__is_same(Plain, None)) {
@@ -82,11 +91,6 @@ SKUA_INL void row(size_t n, const T* x, T* y, F f, [[maybe_unused]] Plain plain 
   }
 }
 
-#if defined(SKUA_ISA_scalar) || defined(SKUA_ISA_sse2)  // what old and unknown machines run: half as much code
-constexpr size_t kLong = 1;
-#else
-constexpr size_t kLong = V::L == 16 ? 6 : V::L == 8 ? 3 : 2;
-#endif
 #define SKUA_ROW(number, kind, name, cycles, expression)                                               \
   template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float a, float b) {     \
     const Params p = {V::set1(a), V::set1(b)};                                                         \

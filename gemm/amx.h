@@ -17,6 +17,7 @@
 // cycle for each).
 #pragma once
 #include "dispatch/kernel.h"
+#include "gemm/ahead.h"
 #include "gemm/gemm_kernel.h"
 #include "simd/simd.h"
 

@@ -51,6 +51,15 @@ struct EvenC {
   SKUA_INL const void* residual(int r) const { return rest + r * rest_bytes; }
 };
 
+// What few rows do beside products: they ask for what comes later in B.
+struct AsksByPages {
+  const char* b;
+  const RowAhead ahead;
+  SKUA_INL void operator()() {
+    SKUA_UNROLL for (int i = 0; i < kWide * kRegister; i += 256) ahead.ask<4>(b + i);
+    b += kWide * kRegister;
+  }
+};
 template <class P, int wide> void tile(const GemmTile& t) {
   alignas(64) typename P::Sum sums[sums_of(1, wide)];
   int32_t own_terms[kRows];
@@ -58,7 +67,9 @@ template <class P, int wide> void tile(const GemmTile& t) {
   alignas(64) char room[kRegister];
   AnyRows<P> a(rows, t.rows, room);
   typename P::template Start<wide>(t).template begin<1>(0);
-  multiply<P, 1, wide>(t, panel_of(t, 0), a, sums);
+  const bool asks = wide == kWide && t.pages && t.segment_count == 1;
+  if (asks) multiply<P, 1, wide>(t, panel_of(t, 0), a, sums, AsksByPages{panel_of(t, 0), {0, true, true}});
+  else multiply<P, 1, wide>(t, panel_of(t, 0), a, sums);
   P::template finish<wide>(t, 0, sums, int(t.rows), AnyC{t.c, t.residual}, P::terms_of(t, 0, t.rows, rows, own_terms));
 }
 template <class P, int wide> void packed_tile(const GemmTile& t) {

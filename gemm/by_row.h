@@ -78,6 +78,7 @@ __attribute__((noinline)) void even_by_row(const GemmTile& t) {
   if (of_halves) halves.rest(0, t.k);
   for (size_t i = t.groups; i; --i) {
     const ptrdiff_t ahead = lines ? fetch.next() : 0;
+    const RowAhead fetched(ahead, false, false);
     if (any && walk.left < size_t(MR)) {
       const typename Lines<Rows>::template Pointers<MR> p(walk);
       across_lines<MR, NV, lines, near>(t, {p.a, p.c, p.residual, rows.a0}, ahead, false);
@@ -94,18 +95,18 @@ __attribute__((noinline)) void even_by_row(const GemmTile& t) {
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
     if constexpr (any) for (const GemmSegment* s = t.segments; s != last; ++s) {
       typename Rows::template A<MR> a(tile, s->a);
-      steps<MR, NV, lines>(a, b0 + s->b * ldb, ldb, 0, t.k, ahead, false, acc);
+      steps<MR, NV, lines>(a, b0 + s->b * ldb, ldb, 0, t.k, fetched, acc);
     }
     typename Rows::template A<MR> a(tile, last->a);
     const float* b = b0 + last->b * ldb;
     const auto go_on = [&](size_t left) __attribute__((always_inline)) {
       if constexpr (kByFour<MR, NV>) {
-        steps<MR, NV, lines>(a, b, ldb, 0, left, ahead, false, acc);
+        steps<MR, NV, lines>(a, b, ldb, 0, left, fetched, acc);
         b += left * ldb;
         return;
       }
       for (; left; --left, b += ldb) {
-        step<MR, NV, lines>(a, 0, b, ahead, false, acc);
+        step<MR, NV, lines>(a, 0, b, fetched, acc);
         a.step();
       }
     };
@@ -116,7 +117,7 @@ __attribute__((noinline)) void even_by_row(const GemmTile& t) {
       if (k + L <= t.k) halves.template vectors_as<C>(k), k += L;
     } else if constexpr (any) {
       k = steps_beside(of_halves ? &halves : nullptr, depth, [&](size_t count) __attribute__((always_inline)) {
-        steps<MR, NV, lines>(a, b, ldb, 0, count, ahead, false, acc);
+        steps<MR, NV, lines>(a, b, ldb, 0, count, fetched, acc);
         b += count * ldb;
       });
       if (of_halves && k + L <= t.k) halves.vectors(k), k += L;

@@ -260,7 +260,7 @@ void next_panel(const GemmBlock& g, size_t rows, GemmTile& t, void** c, const vo
 // so 170).
 static bool asks_for_one_row(const Machine& m) { return m.fetch_near > double(m.l3); }
 
-constexpr size_t kShortly = 3072;  // bytes ahead
+constexpr ptrdiff_t kShortly = 3072, kPages = 16384;  // bytes ahead
 // of a little more, a part stays there that lines fetched ahead would push out
 static bool beyond_l2(const Machine& m, double bytes) { return bytes > 1.5 * double(m.l2); }
 
@@ -276,9 +276,10 @@ ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t 
     // 1.40, 12x2048x2048 1.57 to 1.52).
     const bool far =
         kArch == Arch::x86_64 && shortly && !table_of(g.tile).bytes && machine_for(g.tile->isa).streams > 2;
-    return ptrdiff_t((far ? 16384 : shortly ? kShortly : 8192) / wide * ldb * element);
+    return ptrdiff_t((far ? size_t(16384) : shortly ? size_t(kShortly) : size_t(8192)) / wide * ldb * element);
   }
   if (fetch == Ahead::none) return 0;
+  if (fetch == Ahead::pages) return kPages;
   const auto bytes = [&](size_t rows) { return ptrdiff_t(rows * (ldb / g.format.kr) * element); };
   size_t from = 0;  // of the only panel, where the pass begins
   if (p1 - p0 == 1 && pass.kc < g.segment_count * g.k) {
@@ -365,6 +366,8 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
   }
 }
 
+bool asks_by_pages(const Machine& m, double bytes) { return m.asks_by_pages && beyond_l2(m, bytes); }
+
 // Beyond what is read without fetching ahead: as many streams as memory is read best.
 static bool in_streams(const Kernel* tile, const Machine& m, size_t n, size_t depth) {
   return m.streams > 2 && table_of(tile).panels_at_once > 2 &&
@@ -384,6 +387,7 @@ bool has_row(const Kernel* tile, size_t n, size_t depth) {
   const GemmTileTable& tiles = table_of(tile);
   if (!tiles.panels || (takes_wide_rows(tiles) && depth > kWideRow) || !mul(n, depth, elements)) return false;
   const Machine m = machine_for(tile->isa);
+  if (elements > kSoon / element_bytes(tiles.b) && m.asks_by_pages) return tiles.bytes;
   return elements <= kSoon / element_bytes(tiles.b) || in_lines(tile, m) || in_streams(tile, m, n, depth) ||
          (m.streams > 2 && tiles.row_at_once);
 }
@@ -420,9 +424,11 @@ static void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
     t.segment_count = 1;
     t.near = true;
     t.ahead = 0;
+    t.pages = false;
     if (t.n * t.k > size_t(1) << 20) {
       const Machine m = machine_for(g.tile->isa);
-      if (asks_for_one_row(m) && beyond_l2(m, double(t.n) * double(t.k))) t.ahead = kShortly;
+      if (asks_by_pages(m, double(t.n) * double(t.k))) t.ahead = kPages, t.pages = true;
+      else if (asks_for_one_row(m) && beyond_l2(m, double(t.n) * double(t.k))) t.ahead = kShortly;
     }
     t.ldb = round_up(t.n, g.format.vector) * g.format.kr;  // of one panel
   }
@@ -491,7 +497,7 @@ Far what_is_far(const GemmBlock& g, size_t rows) {
   // most regions of a convolution: before anything is asked of the machine
   if (max(a, c) < double(256 << 10)) return {};
   const Machine m = machine_for(g.tile->isa);
-  return {a > 2 * double(m.l2), c > (g.tile->vector < 16 ? double(m.l2) : double(m.l3) / 4)};
+  return {a > 2 * double(m.l2), c > (g.tile->vector < 16 || !l3_is_near(m) ? double(m.l2) : double(m.l3) / 4)};
 }
 
 bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
@@ -528,7 +534,8 @@ Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows) {
     // f32 4.3 to 3.2 ms).
     const size_t lines = ceil_div(size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element), 64);
     if (bytes > double(kSoon) && rows < lines * g.tile->mr)
-      return table_of(g.tile).bytes && rows <= 2 * g.tile->mr &&
+      return asks_by_pages(machine_for(g.tile->isa), bytes) ? Ahead::pages
+             : table_of(g.tile).bytes && rows <= 2 * g.tile->mr &&
                      fetched_by_core(g, machine_for(g.tile->isa), g.tile->mr)
                  ? Ahead::none
                  : Ahead::soon;
@@ -537,6 +544,8 @@ Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows) {
   const bool near = fetches_near(g, rows);
   if (!near && bytes <= double(kSoon)) return Ahead::none;
   const Machine m = machine_for(g.tile->isa);
+  // up to four rows are as well off with lines to L1 shortly before (1024x1024: two 0.94, six 1.18, eight 1.08)
+  if (asks_by_pages(m, bytes) && (rows > 4 || bytes > double(kSoon))) return Ahead::pages;
   if (fetched_by_core(g, m, rows)) return Ahead::none;
   // panels: else the next one pushes itself out, which only an L3 that is near gives back in time
   if (bytes > double(48 << 20) && ((near && g.format.element == Element::f32) || panel < double(m.l2 / 3)))

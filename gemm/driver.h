@@ -236,9 +236,12 @@ size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even);
 // `soon` (3 or 8 KB on: costs L3 3%, at 8 rows memory gives 1.5 times as much) or, of a B that is likely to come from
 // memory, of the `next` panel where L2 holds two (another 1.1; L3 0.8; one that pushes itself out takes 1.3 times as
 // long as `soon`).
+// pages: lines of four pages in turn, where that is faster than any of these (gemm/ahead.h).
 constexpr size_t kSoon = size_t(8) << 20;  // bytes of B from which the first group of a few rows fetches ahead
-enum class Ahead { none, line, soon, next };
+enum class Ahead { none, line, soon, next, pages };
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows);
+// whether few rows ask for so much of B so
+bool asks_by_pages(const Machine& m, double bytes);
 // a few rows' lines, to L1: one row of floats, or of bytes from memory, is as fast as they come and gains nothing
 // (1x1000x2048 loses a third)
 bool fetches_near(const GemmBlock& g, size_t rows);
@@ -363,7 +366,7 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
         t.hard_swish = in_tile;
         const bool laps = !t.load_c && t.beta == 0 && !tiles.pack_a;
         const size_t vectors = width / g.format.vector;
-        const bool whole_rows = (fetch == Ahead::soon || fetch == Ahead::next) && width == g.format.nr;
+        const bool whole_rows = fetch >= Ahead::soon && width == g.format.nr;
         const bool walks = has_lines && g.line && g.line < kShortLine && !tiles.lines && !g.row_quant && !s.prepares &&
                            !s.strip && !whole_rows;
         const size_t tall = walks ? mr : max(tiles.even_rows[vectors - 1], 1);
@@ -371,6 +374,7 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
         GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
         if constexpr (kTileRegisters) t.entered = uint16_t(min(m1 - m0, mr)), t.panels = 1;
         t.near = near;
+        t.pages = fetch == Ahead::pages;
         t.a_far = far.a && p == p0 && !s.prepares;
         t.c_far = far.c && !s.strip;
         t.ahead = bytes_ahead(g, pass, fetch, t.ldb, p, p0, p1, in_place);

@@ -129,7 +129,9 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   // Zen 4: 1x4096x4096 0.81 of the time, in blocks of 32 0.85; two rows take as long.
   if (c.b_type == Element::s4)
     if (const Kernel* many = rows_kernel(op.ctx, c, rows, p.few)) p.kernel = many;
-  p.fetched_by_core = kArch == Arch::x86_64 && machine_for(p.kernel->isa).streams > 2;
+  const Machine m = machine_for(p.kernel->isa);
+  p.fetched_by_core = kArch == Arch::x86_64 && m.streams > 2;
+  p.pages = asks_by_pages(m, double(c.n) * double(c.k) / 2);
   p.algorithm = p.scratch && c.b_type == Element::s4 ? "quantize_and_multiply_s4_by_bytes"
                 : c.b_type == Element::s4            ? "quantize_and_multiply_s4"
                                                      : "quantize_and_multiply_s8";
@@ -180,6 +182,7 @@ GemmNibbles panel_of(const Run& r, size_t panel) {
   t.low = op.low;
   t.high = op.high;
   t.fetched_by_core = r.p->fetched_by_core;
+  t.pages = r.p->pages;
   return t;
 }
 void rows_of(const Run& r, size_t m, size_t count, size_t panel, GemmNibbles& t, void** to) {

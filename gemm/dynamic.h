@@ -28,7 +28,7 @@ struct DynamicPlan : skua_plan {
   size_t panel_bytes;      // in floats, of a panel made f32; 0 = few rows
   size_t scratch;          // of a worker
   const Kernel* few;       // s4: takes nibbles apart, for pieces of few rows; `kernel` too, or one of many rows alone
-  bool fetched_by_core;    // GemmNibbles
+  bool fetched_by_core, pages;  // GemmNibbles, GemmWeights
   size_t rows() const { return m * batches; }
 };
 

@@ -42,6 +42,7 @@ struct GemmNibbles {
   size_t n;                     // columns
   float low, high;
   bool fetched_by_core;         // a row alone: the core runs ahead in the panel by itself, and prefetches hold it up
+  bool pages;                   // GemmTile::pages
   // Of a part of the depth in bytes.
   const char* bytes;            // what unpack() wrote for these blocks
   float* y;                     // [row][nr]: sums

@@ -12,6 +12,7 @@
 // Products and nibbles of each instruction set: nibble_dot.h.
 #include "dispatch/kernel.h"
 #include "dispatch/requantize.h"
+#include "gemm/ahead.h"
 #include "gemm/dynamic_kernel.h"
 #include "gemm/float_ends.h"
 #include "gemm/nibble_dot.h"
@@ -117,7 +118,7 @@ SKUA_INL void scale_block(const GemmNibbles& t, const char* scales, size_t block
 template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const GemmNibbles& t, Y& y) {
   constexpr int kBases = (MR + 2) / 3;  // rows are a base, and one or two steps: what an address can say
   constexpr size_t line = NV * L * (bytes ? 8 : 4);
-  constexpr size_t ahead = 8192;  // bytes: from memory most cores' prefetchers alone do not keep up
+  const RowAhead ahead(8192, true, t.pages);  // bytes: from memory most cores' prefetchers alone do not keep up
   const char *b = bytes ? t.bytes : t.b, *scales = t.b + NV * L * (t.block / 2);
   [[maybe_unused]] const char* next = t.next;
   const size_t block_bytes = weights_block_bytes(Element::s4, NV * L, t.block, t.scale_type, t.sums != nullptr);
@@ -150,9 +151,7 @@ template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const Ge
         const auto* p = reinterpret_cast<const int32_t*>(b);
         I32 w[NV];
         if constexpr (!bytes && L >= 8)
-          if (MR > 1 || !t.fetched_by_core)
-            SKUA_UNROLL for (int i = 0; i < NV * L / 16; ++i)
-              __builtin_prefetch(b + ahead + i * 64);
+          if (MR > 1 || !t.fetched_by_core) ahead.ask<NV * L / 16, true>(b);
         if constexpr (bytes && L == 16)
           if (next) __builtin_prefetch(next, 0, 2), next += 64;
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {

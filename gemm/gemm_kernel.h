@@ -56,6 +56,7 @@ struct GemmTile {
   // a quarter of L3
   bool a_far, c_far;
   bool near;                     // into L1 too, where all lines of a row are fetched
+  bool pages;                    // these lines out of four pages in turn, wherever `ahead` says (gemm/ahead.h)
   size_t block;                  // tiles that sum in half precision: terms after which sums go to f32
   size_t rows;                   // of a tile by row pointers; of even rows where the table takes runs
   // Even rows, tables that take several: so many panels of whole width, this one the first, b_step bytes apart. C,

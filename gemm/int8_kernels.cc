@@ -87,9 +87,8 @@ SKUA_INL int32_t last_word(const char* p, size_t n) {
 }
 
 template <class T, int MR, int NV, int lines, class Rows>
-SKUA_INL void step(const Rows& rows, int a_bytes, const char* b, ptrdiff_t ahead, bool near, I32 (&acc)[MR][NV]) {
-  if (lines > 1 && near) SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + i * 64 + ahead);
-  else SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + i * 64 + ahead, 0, 2);
+SKUA_INL void step(const Rows& rows, int a_bytes, const char* b, const RowAhead& ahead, I32 (&acc)[MR][NV]) {
+  ahead.ask<lines>(b);
   I32 w[NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) {
     w[v] = load_b(b + v * L * kr);
@@ -108,6 +107,7 @@ SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& 
   // A product takes five cycles, two start in each: ten chains or more.
   constexpr int chains = MR * NV, many = chains >= 10 ? 1 : chains >= 3 || kPrepared ? 2 : 4;
   constexpr int sets = (!kPrepared || MR == 1) && L > 1 && many * chains + NV + 1 <= F32::registers ? many : 1;
+  const RowAhead fetch(ahead, t.near, t.pages);
   const size_t ldb = t.ldb, words = kPrepared ? (t.k + kr - 1) / kr : t.k / kr, rest = kPrepared ? 0 : t.k % kr;
   int32_t own[MR], *terms = t.row_terms ? t.row_terms + row : own;
   if (t.b_zero && !t.terms_known) {
@@ -149,7 +149,7 @@ SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& 
         for (; left >= many; left -= many, b += many * row_b, rows.step(many * 4))
           SKUA_UNROLL for (int i = 0; i < 4; ++i) {
             SKUA_UNROLL for (int j = 0; j < sets; ++j)
-              step<T, MR, NV, lines>(rows, (i * sets + j) * 4, b + size_t(i * sets + j) * row_b, ahead, t.near, acc[j]);
+              step<T, MR, NV, lines>(rows, (i * sets + j) * 4, b + size_t(i * sets + j) * row_b, fetch, acc[j]);
             // else gcc has sums on the stack
             SKUA_UNROLL for (int j = 0; j < sets; ++j)
               SKUA_UNROLL for (int v = 0; v < NV; ++v)
@@ -159,14 +159,14 @@ SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& 
     if constexpr (sets > 1)
       for (; left >= size_t(sets); left -= size_t(sets)) {
         SKUA_UNROLL for (int i = 0; i < sets; ++i) {
-          step<T, MR, NV, lines>(rows, i * 4, b, ahead, t.near, acc[i]);
+          step<T, MR, NV, lines>(rows, i * 4, b, fetch, acc[i]);
           b += ldb;
         }
         rows.step(sets * 4);
         if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV + Rows::flips>();
       }
     const auto once = [&]() __attribute__((always_inline)) {
-      step<T, MR, NV, lines>(rows, 0, b, ahead, t.near, acc[0]);
+      step<T, MR, NV, lines>(rows, 0, b, fetch, acc[0]);
       rows.step(4);
       if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV + Rows::flips>();
       b += ldb;

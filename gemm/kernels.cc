@@ -50,6 +50,7 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
   }
   const size_t ldb = t.ldb;
+  const RowAhead fetch(ahead, t.near, t.pages);
   for (size_t s = 0; s < t.segment_count; ++s) {
 #if defined(SKUA_ISA_avx512)
     if constexpr (Rows::even && NV == 1 && lines == 0) {
@@ -90,19 +91,19 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
     }
     if constexpr (widens) {
       for (size_t end = L; end <= depth; k = end, end += L, b += L * ldb) {
-        steps<MR, NV, lines>(a, b, ldb, k, end, ahead, t.near, acc);
+        steps<MR, NV, lines>(a, b, ldb, k, end, fetch, acc);
         halves->vectors(k);
         if (kNarrowsLater<MR, NV> && before && end >= depth / 2) {
           if constexpr (kNarrowsLater<MR, NV>) before->narrow(t.c_type);
           before = nullptr;
         }
       }
-      steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, t.near, acc);
+      steps<MR, NV, lines>(a, b, ldb, k, depth, fetch, acc);
       if (k < depth) halves->rest(k, depth);
       if constexpr (kNarrowsLater<MR, NV>) if (before) before->narrow_now(t.c_type);
     } else if constexpr (kNarrowsLater<MR, NV> && Rows::even) {
       for (size_t to = before ? depth / 2 : depth;; to = depth) {
-        steps<MR, NV, lines>(a, b, ldb, k, to, ahead, t.near, acc);
+        steps<MR, NV, lines>(a, b, ldb, k, to, fetch, acc);
         if (!before) break;
         before->narrow(t.c_type);
         before = nullptr;
@@ -111,12 +112,12 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
       }
     } else if constexpr (kWidens && !kWidensApart && Rows::even) {
       k = steps_beside(halves, depth, [&](size_t count) __attribute__((always_inline)) {
-        steps<MR, NV, lines>(a, b, ldb, 0, count, ahead, t.near, acc);
+        steps<MR, NV, lines>(a, b, ldb, 0, count, fetch, acc);
         b += count * ldb;
       });
       if (halves && k < depth) halves->rest(k, depth);
     } else {
-      steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, t.near, acc);
+      steps<MR, NV, lines>(a, b, ldb, k, depth, fetch, acc);
     }
   }
   // Rare ends leave here, before the sums are pinned: with them behind it gcc stores 18 of 24 sums to the stack at the

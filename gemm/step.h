@@ -1,5 +1,6 @@
 // A step of the depth in tiles of f32, and what is fetched meanwhile. Included by the units of this family.
 #pragma once
+#include "gemm/ahead.h"
 #include "gemm/four_steps.h"
 #include "gemm/no_addresses.h"
 #include "simd/simd.h"
@@ -33,14 +34,8 @@ constexpr bool kByColumn =
 
 // One step of the depth.
 template <int MR, int NV, int lines, class A, class B>
-SKUA_INL void step(const A& a, size_t k, const B* b, ptrdiff_t ahead, bool near, F32 (&acc)[MR][NV]) {
-  if (lines > 1 && near) {
-    SKUA_UNROLL for (int i = 0; i < lines; ++i)
-      __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead);
-  } else {
-    SKUA_UNROLL for (int i = 0; i < lines; ++i)
-      __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead, 0, 2);
-  }
+SKUA_INL void step(const A& a, size_t k, const B* b, const RowAhead& ahead, F32 (&acc)[MR][NV]) {
+  ahead.ask<lines>(b);
   if constexpr (kByColumn<MR, NV>) {
     F32 x[MR];
     SKUA_UNROLL for (int r = 0; r < MR; ++r) x[r] = F32::broadcast(a.at(r, k));
@@ -95,20 +90,18 @@ template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) { acc = fma_lane
 
 // Steps k..depth; with each, `lines` lines that lie `ahead` bytes further on in B are fetched into L2.
 template <int MR, int NV, int lines, class A, class B>
-SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, bool near,
+SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, const RowAhead& ahead,
                     F32 (&acc)[MR][NV]) {
   size_t left = depth - k;
   constexpr bool by_four = A::template by_four<NV> && sizeof(B) == sizeof(float);
   if constexpr (by_four) {
     for (; left >= 4; left -= 4, k += 4, b += 4 * ldb) {
-      if (lines && ahead)
-        SKUA_UNROLL for (int i = 0; i < 4; ++i)
-          __builtin_prefetch(reinterpret_cast<const char*>(b + size_t(i) * ldb) + ahead, 0, 2);
+      if (lines && ahead.bytes) SKUA_UNROLL for (int i = 0; i < 4; ++i) ahead.ask<1>(b + size_t(i) * ldb);
       a.four(b, ldb, acc);
     }
   }
   const auto once = [&]() __attribute__((always_inline)) {
-    step<MR, NV, lines>(a, k, b, ahead, near, acc);
+    step<MR, NV, lines>(a, k, b, ahead, acc);
     a.step();
     ++k;
     b += ldb;

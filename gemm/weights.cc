@@ -21,7 +21,8 @@ size_t part_of_depth(const DynamicConfig& c, const Kernel* tile) {
   return round_up(ceil_div(k, ceil_div(k, most)), 8);
 }
 
-GemmWeights panel_of(const DynamicOp& op, size_t panel) {
+GemmWeights panel_of(const DynamicRun& r, size_t panel) {
+  const DynamicOp& op = *r.op;
   const DynamicConfig& c = op.config;
   GemmWeights t = {};
   t.b = op.panels + panel * dynamic_blocks(c) * dynamic_block_bytes(c);
@@ -30,6 +31,7 @@ GemmWeights panel_of(const DynamicOp& op, size_t panel) {
   t.nr = c.nr;
   t.scale_type = c.scale_type;
   t.zeros = c.has_zeros;
+  t.pages = r.p->pages;
   t.n = min(c.nr, size_t(c.n) - panel * c.nr);
   return t;
 }
@@ -42,7 +44,7 @@ void few_rows(const DynamicRun& r, size_t m0, size_t m1, size_t p0, size_t p1) {
   note_use(p.weights);
   for (size_t panel = p0; panel < p1; ++panel)
     for (size_t m = m0; m < m1; m += 0) {
-      GemmWeights t = panel_of(op, panel);
+      GemmWeights t = panel_of(r, panel);
       const size_t first = panel * c.nr, left = even ? m1 - m : min(m1 - m, p.m - m % p.m), mr = p.weights->mr;
       t.rows = left > mr && left < 2 * mr ? (left + 1) / 2 : min(left, mr);
       void* to[16];
@@ -81,7 +83,7 @@ void many_rows(const DynamicRun& r, size_t m0, size_t m1, size_t p0, size_t p1, 
   note_use(p.weights);
   const size_t depth = size_t(c.k), part = part_of_depth(c, p.kernel);
   for (size_t panel = p0; panel < p1; ++panel) {
-    GemmWeights t = panel_of(op, panel);
+    GemmWeights t = panel_of(r, panel);
     const size_t first = panel * c.nr;
     g.n = t.n;
     g.bias = op.bias ? op.bias + first : nullptr;
@@ -151,6 +153,7 @@ skua_status weights_plan(const DynamicOp& op, DynamicPlan& p) {
   if (!p.weights || !tile || (!p.quantize && c.a_type != Element::f32))
     return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   p.quant_bytes = p.sums_bytes = p.rows_bytes = p.scratch = p.panel_bytes = 0;
+  p.pages = asks_by_pages(machine_for(p.weights->isa), double(n) * double(k) / (c.b_type == Element::s4 ? 2 : 1));
   if (rows <= few(p.weights)) {
     p.kernel = p.weights;
     if (!mul(rows * sizeof(float), k, bytes) || bytes > SIZE_MAX / 4)

@@ -20,6 +20,7 @@ struct GemmWeights {
   size_t block, nr;      // steps of a block, columns of a panel in memory
   Element scale_type;
   bool zeros;
+  bool pages;            // GemmTile::pages
   size_t n;              // columns, of which whole vectors are computed
   // Rows, of a tile.
   const float* a;        // even rows

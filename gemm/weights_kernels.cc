@@ -10,6 +10,7 @@
 // those), a weight and an element of A. AVX-512: up to 12x2 = 24 sums; one or two rows take four vectors, or the three
 // of a panel of 48, for two sums would wait for each other. AVX2: 4x2 sums, 2x3, 1x4.
 #include "dispatch/kernel.h"
+#include "gemm/ahead.h"
 #include "gemm/float_ends.h"
 #include "gemm/weights_kernel.h"
 
@@ -82,6 +83,7 @@ template <bool s4, int NV, bool tall, class Use, class Moved>
 SKUA_INL void each_step(const GemmWeights& t, size_t first, Use use, Moved moved) {
   const size_t data = t.nr * (s4 ? t.block / 2 : t.block),
                bytes = weights_block_bytes(s4 ? Element::s4 : Element::s8, t.nr, t.block, t.scale_type, t.zeros);
+  const RowAhead ahead(kAhead, true, t.pages);
   size_t k = t.from, skip = k % t.block;  // of the first block
   for (const char* block = t.b + k / t.block * bytes; k < t.k; block += bytes, skip = 0) {
     const Scales<NV, tall> scales(t, block + data, first);
@@ -103,8 +105,8 @@ SKUA_INL void each_step(const GemmWeights& t, size_t first, Use use, Moved moved
         from = p + first * 4;
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
           x[v] = I32::load(reinterpret_cast<const int32_t*>(from) + size_t(v) * L);
-          if (L >= 8 && v * L % 16 == 0) __builtin_prefetch(from + kAhead + v * L * 4);
         }
+        if constexpr (L >= 8) ahead.ask<(NV * L + 15) / 16, true>(from);
         p += t.nr * 4;
       };
       for (; k + 8 <= end; k += 8) {
@@ -131,7 +133,7 @@ SKUA_INL void each_step(const GemmWeights& t, size_t first, Use use, Moved moved
         F32 w[NV];
         SKUA_UNROLL for (int v = 0; v < NV; ++v)
           w[v] = scales(v, F32::load(reinterpret_cast<const int8_t*>(p) + first + size_t(v) * L));
-        if constexpr (L >= 8 && NV > 1) __builtin_prefetch(p + first + kAhead);
+        if constexpr (L >= 8 && NV > 1) ahead.ask<1, true>(p + first);
         p += t.nr;
         use(i, w);
       };

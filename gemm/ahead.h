@@ -1,0 +1,48 @@
+// Which lines of B few rows ask for while they read others. Included by the kernel units.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+// A core runs some twenty lines ahead in a page of 4096 bytes, whatever it is asked for there, while memory answers
+// more (docs/cores.md). So lines of four pages are asked for in turn: of the next four while these four are read.
+//
+//   address  ...| 13 12 | 11 10  9  8 | 7 6 | 5 ... 0    of the line that is read
+//            ...|  7  6 | 13 12 11 10 | 9 8 | 5 ... 0    of the one that is asked for, four pages on
+constexpr size_t kPage = 4096, kPages = 4 * kPage;
+struct RowAhead {
+  ptrdiff_t bytes;   // from a row of B to the one that is asked for
+  uintptr_t turned;  // the bits above that are turned, 0: none
+  size_t apart;      // lines of a row of four, as they are asked for
+  bool near;         // to L1, else to L2
+  SKUA_INL RowAhead(ptrdiff_t on, bool to_l1, bool pages)
+      : bytes(pages ? ptrdiff_t(kPages) : on),
+        turned(pages ? kPages - 64 : 0),
+        apart(pages ? kPage : 64),
+        near(to_l1 || pages) {}
+  // of as many lines; any: as was said, else lines to L2, out of no pages
+  template <int lines, bool any = (lines > 1)> SKUA_INL void ask(const void* row) const {
+    const char* const p = static_cast<const char*>(row);
+    if (!any || !near) {
+      SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(p + bytes + i * 64, 0, 2);
+    } else if constexpr (lines == 4) {  // one of each page
+      const uintptr_t at = reinterpret_cast<uintptr_t>(p) & turned & ~uintptr_t(255);
+      SKUA_UNROLL for (size_t i = 0; i < 4; ++i) __builtin_prefetch(p + bytes - at + (at >> 2) + i * apart);
+    } else if (turned) {
+      SKUA_UNROLL for (int i = 0; i < lines; ++i) {
+        const uintptr_t at = reinterpret_cast<uintptr_t>(p + i * 64) & turned;
+        __builtin_prefetch(p + i * 64 + bytes - at + (at >> 2 & (kPage - 64)) + (at << 6 & (kPages - kPage)));
+      }
+    } else {
+      SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(p + bytes + i * 64);
+    }
+  }
+};
+
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua
