@@ -219,8 +219,8 @@ constexpr Chip kNamed[] = {
     // Dozens of cores share its L3: a network finds what it left there in memory. (Winograd's weights of bytes: by the
     // direct form or smaller tiles ResNet-18 takes 2 to 6% less, ResNet-50 2 to 4%, GoogLeNet 1 to 2%; of floats, where
     // the direct form is four times as long, ResNet-18 takes 4% more so.)
-    // One row of 4096x4096 floats out of memory 0.92 of the time as two streams that nothing asks for; two to four rows
-    // of 1024x1024 0.8 to 0.95 by prefetches to L1, 8x4096x4096 1.2 times as long. The L3 is that of 2024.
+    // One row of 1024x1024 floats in two streams that nothing asks for; two to four rows 0.8 to 0.95 of the time by
+    // prefetches to L1; more, and all from memory, by pages. The L3 is that of 2024.
     {.name = "sapphire-rapids", .s16_lost = 5.2e6, .streams = 2, .asks_by_pages = true, .fetch_near = 8 << 20,
      .l1 = 48, .l2 = 2048, .l3 = 260 << 10},
     // 50 to 57 and 12 to 20 GB/s: one stream gives 18 (14 with prefetches), two 23, four 26. Winograd of 7x7x512 and

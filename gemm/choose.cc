@@ -91,10 +91,8 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   // From memory a single group of rows reads panels of 64 columns at 0.87 of the speed of panels of 48 (1x11008x4096 on
   // AVX-512; why was not found).
   if (m <= tile->mr && bytes > double(kSoon) && tiles.b == Element::f32 && tile->nr > 48) cold *= 0.87;
-  // One row of floats that is no stream of lines is asked for ahead (Sapphire Rapids: 1x1000x4096 650 us by AVX2, by
-  // AVX-512 590).
-  if (m == 1 && kArch == Arch::x86_64 && !machine.logic_apart && machine.streams == 2 && bytes > double(kSoon) &&
-      tiles.b == Element::f32 && !has_row(tile, n, depth))
+  // 1x1000x4096 650 us by AVX2, by AVX-512 590.
+  if (m == 1 && machine.asks_by_pages && bytes > double(kSoon) && tiles.b == Element::f32 && tile->vector < 16)
     cold *= 0.92;
   if (tiles.enter) return register_cycles(tile, m, n, depth, cold);
   // Of a panel of bytes a little larger than L1 most is still there (measured: 5x5 of 32 channels).
