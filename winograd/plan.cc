@@ -42,6 +42,11 @@ Dropped dropped(const WinogradTiles& t, size_t tiles) {
                      : Dropped{0, 1};
 }
 
+double bytes_of_u(const WinogradPlan& p, const WinogradShape& s) {
+  return double(winograd_products(p.variant) * winograd_channels(p.variant, s.in_channels, p.element)) *
+         double(round_up(s.out_channels, p.tile->vector)) * element_bytes(p.element);
+}
+
 // Cycles on one thread with blocks of this size. The constants are fits, in cycles, to cores with 2 vector
 // multiply-adds per cycle.
 double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, size_t block) {
@@ -49,11 +54,8 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
                mean_out = (winograd_rows(p.variant) + winograd_columns(p.variant)) / 2.0,
                points = double(winograd_points(p.variant)), lanes = p.tile->vector;
   const double bytes = element_bytes(p.element);  // of a value of V and U
-  const double blocks = double(ceil_div(p.tiles, block)),
-               ic = double(winograd_products(p.variant) * winograd_channels(p.variant, s.in_channels, p.element)) /
-                    points,
-               oc = double(round_up(s.out_channels, p.tile->vector));
-  const double u_bytes = points * ic * oc * bytes, line = double(kWinogradLine),
+  const double blocks = double(ceil_div(p.tiles, block)), oc = double(round_up(s.out_channels, p.tile->vector));
+  const double u_bytes = bytes_of_u(p, s), ic = u_bytes / (points * oc * bytes), line = double(kWinogradLine),
                in_line = double(winograd_parts(p.variant) * ceil_div(s.in_channels, kWinogradLine)) * line * bytes,
                out_line = double(ceil_div(s.out_channels, kWinogradLine)) * line * 4;
   const double block_bytes = points * double(block) * (in_line > out_line ? in_line : out_line);
@@ -211,6 +213,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
     return true;
   }
   const Machine m = machine_for(p.tile->isa);
+  p.pages = m.asks_by_pages && bytes_of_u(p, s) > double(m.l2 / 2);  // with its tiles, beyond L2
   size_t last = 0;
   constexpr size_t candidates[] = {8, 12, 16, 20, 24, 28, 40, 56, 84, kWinogradBlock};
   for (size_t most : candidates) {

@@ -359,6 +359,7 @@ void multiply(const Run& r, const Kernel* product, const Tile* list, size_t n, c
   const WinogradProductTable& table = code_of<WinogradProductTableFn>(product)();
   WinogradProduct t = {};
   t.line = n * kWinogradLine;
+  t.pages = p.pages;
   const Element e = p.element;
   const void* u = r.packed;
   const char* a = v;

@@ -73,6 +73,7 @@ struct WinogradPlan {
   size_t block;                     // most tiles per block, no more than kWinogradBlock
   // WinogradProductTable's: blocks are multiples of mr and a rest; else as even as they can be
   bool full;
+  bool pages;                       // WinogradProduct's
   double cycles;                    // predicted, one thread
 };
 
