@@ -267,7 +267,8 @@ static bool beyond_l2(const Machine& m, double bytes) { return bytes > 1.5 * dou
 ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t ldb, size_t panel, size_t p0, size_t p1,
                       bool in_place) {
   const unsigned element = element_bytes(g.format.element);
-  if (fetch == Ahead::soon) {
+  if (fetch == Ahead::pages && !in_place) return kPages;
+  if (fetch == Ahead::soon || fetch == Ahead::pages) {
     const size_t wide = size_t(g.format.nr) * g.format.kr * element, row = size_t(g.format.vector) * element;
     const bool shortly = table_of(g.tile).bytes ? double(g.n) * double(g.packed_depth) <= double(kSoon)
                                                 : row == 64 && g.format.element == Element::f32;
@@ -279,7 +280,6 @@ ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t 
     return ptrdiff_t((far ? size_t(16384) : shortly ? size_t(kShortly) : size_t(8192)) / wide * ldb * element);
   }
   if (fetch == Ahead::none) return 0;
-  if (fetch == Ahead::pages) return kPages;
   const auto bytes = [&](size_t rows) { return ptrdiff_t(rows * (ldb / g.format.kr) * element); };
   size_t from = 0;  // of the only panel, where the pass begins
   if (p1 - p0 == 1 && pass.kc < g.segment_count * g.k) {
