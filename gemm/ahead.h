@@ -14,34 +14,33 @@ namespace {
 //   address  ...| 13 12 | 11 10  9  8 | 7 6 | 5 ... 0    of the line that is read
 //            ...|  7  6 | 13 12 11 10 | 9 8 | 5 ... 0    of the one that is asked for, four pages on
 constexpr size_t kPage = 4096, kPages = 4 * kPage;
+constexpr bool kByPages = F32::L == 16;  // where lines are that long, no more
 struct RowAhead {
-  ptrdiff_t bytes;   // from a row of B to the one that is asked for
-  uintptr_t turned;  // the bits above that are turned, 0: none
-  size_t apart;      // lines of a row of four, as they are asked for
-  bool near;         // to L1, else to L2; of pages always to L1
-  SKUA_INL RowAhead(ptrdiff_t on, bool to_l1, bool pages)
-      : bytes(pages ? ptrdiff_t(kPages) : on),
-        turned(pages ? kPages - 64 : 0),
-        apart(pages ? kPage : 64),
-        near(to_l1) {}
+  ptrdiff_t bytes;  // from a row of B to the one that is asked for; of pages odd, as registers are for rows of A
+  bool near;        // to L1, else to L2; of pages always to L1
+  SKUA_INL RowAhead(ptrdiff_t on, bool to_l1, bool pages) : bytes(kByPages && pages ? 1 : on), near(to_l1) {}
   // of as many lines; any: as was said, else lines to L2, out of no pages
   template <int lines, bool any = (lines > 1)> SKUA_INL void ask(const void* row) const {
     const char* const p = static_cast<const char*>(row);
-    if constexpr (any && lines == 4) {
-      if (near || turned) {  // in one way: one line of each page, or all of a row
+    if (kByPages && any && (bytes & 1)) {
+      constexpr uintptr_t turned = kPages - 64;  // bits of the address above
+      const char* const next = p + kPages;
+      if constexpr (lines == 4) {  // one of each page
         const uintptr_t at = reinterpret_cast<uintptr_t>(p) & turned & ~uintptr_t(255);
-        SKUA_UNROLL for (size_t i = 0; i < 4; ++i) __builtin_prefetch(p + bytes - at + (at >> 2) + i * apart);
-        return;
+        SKUA_UNROLL for (size_t i = 0; i < 4; ++i) __builtin_prefetch(next - at + (at >> 2) + i * kPage);
+      } else {
+        SKUA_UNROLL for (int i = 0; i < lines; ++i) {
+          const char* line = next + i * 64;
+          asm("" : "+r"(line));  // else a register for each
+          const uintptr_t at = reinterpret_cast<uintptr_t>(line) & turned;
+          __builtin_prefetch(line - at + (at >> 2 & (kPage - 64)) + (at << 6 & (kPages - kPage)));
+        }
       }
-    } else if (any && turned) {
-      SKUA_UNROLL for (int i = 0; i < lines; ++i) {
-        const uintptr_t at = reinterpret_cast<uintptr_t>(p + i * 64) & turned;
-        __builtin_prefetch(p + i * 64 + bytes - at + (at >> 2 & (kPage - 64)) + (at << 6 & (kPages - kPage)));
-      }
-      return;
+    } else if (any && near) {
+      SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(p + bytes + i * 64);
+    } else {
+      SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(p + bytes + i * 64, 0, 2);
     }
-    if (any && near) SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(p + bytes + i * 64);
-    else SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(p + bytes + i * 64, 0, 2);
   }
 };
 

@@ -427,7 +427,7 @@ template <class P, bool packed> constexpr GemmTileTable make_table() {
   fill<P, packed>(table);
   table.a = element_of<typename P::Row>;
   table.kr = kDeep<P>;
-  table.any_c = table.lines = table.runs = true;
+  table.any_c = table.lines = table.runs = table.pages = true;
   table.enter = enter;
   table.leave = leave;
   table.many_panels = ends_beside<P>;

@@ -10,7 +10,6 @@
 // AMD's cores start as many of these as f32 multiply-adds; where they come at a quarter of that rate the model leaves
 // the tiles alone.
 #include "dispatch/kernel.h"
-#include "gemm/ahead.h"
 #include "gemm/finish.h"
 #include "gemm/float_ends.h"
 #include "gemm/gemm_kernel.h"
@@ -111,7 +110,6 @@ SKUA_INL void multiply(const GemmTile& t, Rows& rows, ptrdiff_t ahead) {
   F32 acc[MR][NV];
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
   const size_t ldb = t.ldb, depth = t.k;
-  const RowAhead fetch(ahead, false, t.pages);
   for (size_t s = 0; s < t.segment_count; ++s) {
     rows.begin(t, t.segments[s].a);
     const bf16* b = static_cast<const bf16*>(t.b) + t.segments[s].b / 2 * ldb;
@@ -119,9 +117,9 @@ SKUA_INL void multiply(const GemmTile& t, Rows& rows, ptrdiff_t ahead) {
     for (size_t left = depth / 2, odd = depth & 1;; left = 1, odd = 0) {
       for (; left; --left, b += ldb) {
         if constexpr (lines > 0) {
-          const bf16* row = b;
-          if constexpr (lines > 1) asm("" : "+r"(row));  // else a register for each line
-          fetch.ask<lines>(row);
+          const char* next = reinterpret_cast<const char*>(b) + ahead;
+          if constexpr (lines > 1) asm("" : "+r"(next));  // else a register for each line
+          SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(next + i * 64, 0, 2);
         }
         F32 w[NV];
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {

@@ -7,7 +7,6 @@
 // such and 2 loads of B; a broadcast of 16 bits into a register takes the port of multiply-adds). So a vector of B
 // beside it serves no second purpose, and tall tiles of two vectors are best: 24 accumulators + 2 B of 32 registers.
 #include "dispatch/kernel.h"
-#include "gemm/ahead.h"
 #include "gemm/finish.h"
 #include "gemm/gemm_kernel.h"
 #include "gemm/pack.h"
@@ -100,7 +99,6 @@ SKUA_INL void multiply(const GemmTile& t, size_t first, ptrdiff_t ahead, float* 
   bool moved = false;
   size_t room = t.block;
   const size_t ldb = t.ldb, depth = t.k;
-  const RowAhead fetch(ahead, false, t.pages);
   for (size_t s = 0; s < t.segment_count; ++s) {
     Rows<MR> a(t, first, t.segments[s].a);
     const f16* b = static_cast<const f16*>(t.b) + t.segments[s].b * ldb;
@@ -108,7 +106,8 @@ SKUA_INL void multiply(const GemmTile& t, size_t first, ptrdiff_t ahead, float* 
       const size_t left = direct || depth - k < room ? depth - k : room, end = k + left;
       room -= left;
       for (; k < end; ++k) {
-        fetch.ask<lines>(b);
+        SKUA_UNROLL for (int i = 0; i < lines; ++i)
+          __builtin_prefetch(reinterpret_cast<const char*>(b + i * 32) + ahead, 0, 2);
         F16 w[NV];
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
           w[v] = F16::load(b + v * L);

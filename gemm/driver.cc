@@ -367,6 +367,9 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
 }
 
 bool asks_by_pages(const Machine& m, double bytes) { return m.asks_by_pages && beyond_l2(m, bytes); }
+static bool asks_by_pages(const GemmBlock& g, double bytes) {
+  return table_of(g.tile).pages && asks_by_pages(machine_for(g.tile->isa), bytes);
+}
 
 // Beyond what is read without fetching ahead: as many streams as memory is read best.
 static bool in_streams(const Kernel* tile, const Machine& m, size_t n, size_t depth) {
@@ -387,7 +390,7 @@ bool has_row(const Kernel* tile, size_t n, size_t depth) {
   const GemmTileTable& tiles = table_of(tile);
   if (!tiles.panels || (takes_wide_rows(tiles) && depth > kWideRow) || !mul(n, depth, elements)) return false;
   const Machine m = machine_for(tile->isa);
-  if (elements > kSoon / element_bytes(tiles.b) && m.asks_by_pages) return tiles.bytes;
+  if (elements > kSoon / element_bytes(tiles.b) && m.asks_by_pages && tiles.pages) return tiles.bytes;
   return elements <= kSoon / element_bytes(tiles.b) || in_lines(tile, m) || in_streams(tile, m, n, depth) ||
          (m.streams > 2 && tiles.row_at_once);
 }
@@ -427,7 +430,7 @@ static void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
     t.pages = false;
     if (t.n * t.k > size_t(1) << 20) {
       const Machine m = machine_for(g.tile->isa);
-      if (asks_by_pages(m, double(t.n) * double(t.k))) t.ahead = kPages, t.pages = true;
+      if (asks_by_pages(g, double(t.n) * double(t.k))) t.ahead = kPages, t.pages = true;
       else if (asks_for_one_row(m) && beyond_l2(m, double(t.n) * double(t.k))) t.ahead = kShortly;
     }
     t.ldb = round_up(t.n, g.format.vector) * g.format.kr;  // of one panel
@@ -534,7 +537,7 @@ Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows) {
     // f32 4.3 to 3.2 ms).
     const size_t lines = ceil_div(size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element), 64);
     if (bytes > double(kSoon) && rows < lines * g.tile->mr)
-      return asks_by_pages(machine_for(g.tile->isa), bytes) ? Ahead::pages
+      return asks_by_pages(g, bytes) ? Ahead::pages
              : table_of(g.tile).bytes && rows <= 2 * g.tile->mr &&
                      fetched_by_core(g, machine_for(g.tile->isa), g.tile->mr)
                  ? Ahead::none
@@ -545,7 +548,7 @@ Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows) {
   if (!near && bytes <= double(kSoon)) return Ahead::none;
   const Machine m = machine_for(g.tile->isa);
   // up to four rows are as well off with lines to L1 shortly before (1024x1024: two 0.94, six 1.18, eight 1.08)
-  if (asks_by_pages(m, bytes) && (rows > 4 || bytes > double(kSoon))) return Ahead::pages;
+  if (asks_by_pages(g, bytes) && (rows > 4 || bytes > double(kSoon))) return Ahead::pages;
   if (fetched_by_core(g, m, rows)) return Ahead::none;
   // panels: else the next one pushes itself out, which only an L3 that is near gives back in time
   if (bytes > double(48 << 20) && ((near && g.format.element == Element::f32) || panel < double(m.l2 / 3)))

@@ -160,6 +160,7 @@ struct GemmTileTable {
   bool lines = false;          // even[] takes lines
   bool runs = false;           // even[] takes any number of even rows, GemmTile::rows, and lines
   bool hard_swish = false;     // takes GemmTile::hard_swish
+  bool pages = false;          // row[] takes GemmTile::pages; of bytes `panels` too
   bool row_at_once = false;    // `panels` goes over four vectors of columns at a time
   bool near = false;           // even[] asks for rows of A where they are a_far only: for segments of a few channels
   bool overlaps = false;       // takes GemmTile::overlaps

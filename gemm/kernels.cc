@@ -372,6 +372,7 @@ template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() 
   table.near = kByColumn<MR, NV>;
   table.panels = panels<NV>;
   table.panels_at_once = kPanels<NV>;
+  table.pages = kByPages;
   table.hard_swish = kSwishes && full == GemmTileFn(tile<MR, NV, kOne>);
   table.any_c = full == GemmTileFn(tile<MR, NV, kOne>);
   if (full == GemmTileFn(tile<MR, NV, kOne>)) return table;
@@ -402,6 +403,7 @@ template <class B, int MR, int NV> constexpr GemmTileTable make_narrow() {
   table.b = element_of<B>;
   table.panels = panels<NV, B>;
   table.panels_at_once = kPanels<NV>;
+  table.pages = kByPages;
   table.any_c = true;
   return table;
 }

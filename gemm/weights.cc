@@ -153,7 +153,8 @@ skua_status weights_plan(const DynamicOp& op, DynamicPlan& p) {
   if (!p.weights || !tile || (!p.quantize && c.a_type != Element::f32))
     return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   p.quant_bytes = p.sums_bytes = p.rows_bytes = p.scratch = p.panel_bytes = 0;
-  p.pages = asks_by_pages(machine_for(p.weights->isa), double(n) * double(k) / (c.b_type == Element::s4 ? 2 : 1));
+  p.pages = asks_by_pages(machine_for(p.weights->isa),
+                          double(n) * double(k) / (c.b_type == Element::s4 ? 2 : 1));
   if (rows <= few(p.weights)) {
     p.kernel = p.weights;
     if (!mul(rows * sizeof(float), k, bytes) || bytes > SIZE_MAX / 4)
