@@ -38,9 +38,9 @@ template <bool by_pages> void read(const float* x, size_t count) {
   SKUA_UNROLL for (int i = 0; i < 8; ++i) sums[i] = F32::zero();
   for (size_t at = 0; at < count; at += 2 * kRow)
     SKUA_UNROLL for (size_t row = at; row < at + 2 * kRow; row += kRow) {
-      if (by_pages) ahead.ask<4>(x + row);
-      SKUA_UNROLL for (size_t i = 0; i < kRow / F32::L; ++i)
-        sums[i % 8] = sums[i % 8] + F32::load(x + row + i * F32::L);
+      if (by_pages && kByPages) ahead.ask<4>(x + row);
+      SKUA_UNROLL for (size_t i = (row - at) / F32::L, end = i + kRow / F32::L; i < end; ++i)
+        sums[i % 8] = sums[i % 8] + F32::load(x + at + i * F32::L);
     }
   SKUA_UNROLL for (int i = 1; i < 8; ++i) sums[0] = sums[0] + sums[i];
   float lanes[F32::L];

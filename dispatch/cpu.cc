@@ -241,10 +241,10 @@ const Chip* chip_named_as(const char* name) {
     if (name && !strcmp(name, c.name)) return &c;
   return nullptr;
 }
-const Chip* chip_of(const CpuId& id, IsaMask isas) {
-  // Its successors' caches are alike. A hypervisor may say another model: 167, a desktop's, of one with AMX.
+const Chip* chip_of(const CpuId& id, IsaMask isas, size_t l2) {
+  // A hypervisor may say another model: 167, a desktop's, of one with AMX. FP16 and an L2 of that size tell.
   if (id.intel && id.family == 6 && !id.hybrid &&
-      (id.model == 143 || id.model == 207 || (isas & isa_bit(Isa::avx512fp16))))
+      (id.model == 143 || id.model == 207 || ((isas & isa_bit(Isa::avx512fp16)) && l2 >= size_t(2) << 20)))
     return chip_named_as("sapphire-rapids");
   if (!id.amd || id.family < 0x17) return &kAnyChip;
   return id.family < 0x19 ? &kAnyZen
@@ -254,7 +254,7 @@ const Chip* chip_of(const CpuId& id, IsaMask isas) {
 }
 #else
 const Chip* chip_named_as(const char*) { return nullptr; }
-const Chip* chip_of(const CpuId&, IsaMask) { return &kAnyChip; }
+const Chip* chip_of(const CpuId&, IsaMask, size_t) { return &kAnyChip; }
 #endif
 
 struct Detection {
@@ -287,7 +287,7 @@ void detect(Detection& out) {
   if (!core || !cores_named(core, c.kinds)) c.kinds = detect_cores();  // a context refuses another name
   c.vetoed = c.detected & vetoes_of(id);
   c.detected &= ~c.vetoed;
-  out.chip = named ? named : chip_of(id, c.detected);
+  out.chip = named ? named : chip_of(id, c.detected, c.l2);
   if (named) c.l1 = named->l1 << 10, c.l2 = named->l2 << 10, c.l3 = named->l3 << 10;
 }
 

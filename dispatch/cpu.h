@@ -17,7 +17,7 @@ struct Machine {
   double l3_own, l3_lost;
   double s16_lost;     // bytes of Winograd's weights of bytes of which nothing stays, where that is less
   // parts of memory read at once that give the most; where it is more than 1 the core fetches them ahead better than
-  // prefetches do, with 2 those of one row in whole lines
+  // prefetches do, with 2 those of one row in whole lines (up to 8 MB where it asks by pages)
   size_t streams;
   bool asks_by_pages;  // what few rows read beyond L2 comes faster where lines of several pages are asked for in turn
   double write_back;   // cycles for a line of L1 that was written, until L2 has it

@@ -23,17 +23,16 @@ struct RowAhead {
   template <int lines, bool any = (lines > 1)> SKUA_INL void ask(const void* row) const {
     const char* const p = static_cast<const char*>(row);
     if (kByPages && any && (bytes & 1)) {
-      constexpr uintptr_t turned = kPages - 64;  // bits of the address above
       const char* const next = p + kPages;
       if constexpr (lines == 4) {  // one of each page
-        const uintptr_t at = reinterpret_cast<uintptr_t>(p) & turned & ~uintptr_t(255);
-        SKUA_UNROLL for (size_t i = 0; i < 4; ++i) __builtin_prefetch(next - at + (at >> 2) + i * kPage);
+        const uintptr_t at = reinterpret_cast<uintptr_t>(p) % kPages, row_at = at / 256 * 64;
+        SKUA_UNROLL for (size_t i = 0; i < 4; ++i) __builtin_prefetch(next - at + row_at + i * kPage);
       } else {
         SKUA_UNROLL for (int i = 0; i < lines; ++i) {
           const char* line = next + i * 64;
           asm("" : "+r"(line));  // else a register for each
-          const uintptr_t at = reinterpret_cast<uintptr_t>(line) & turned;
-          __builtin_prefetch(line - at + (at >> 2 & (kPage - 64)) + (at << 6 & (kPages - kPage)));
+          const uintptr_t at = reinterpret_cast<uintptr_t>(line) % kPages;
+          __builtin_prefetch(line - at + at / 256 * 64 + at / 64 % 4 * kPage);
         }
       }
     } else if (any && near) {

@@ -159,6 +159,9 @@ struct Nothing {
 };
 // gcc 12 finds functions pure that end rows by addresses out of a list, and leaves calls out: they end with this.
 SKUA_INL void keep_stores() { asm volatile("" : : : "memory"); }
+template <class P> SKUA_INL const char* segment_of(const GemmTile& t, const char* panel, size_t segment) {
+  return panel + t.segments[segment].b / kDeep<P> * (t.ldb * kElement<P>);
+}
 // The sums of tall * 16 rows and wide * 16 columns of a panel. beside(): with each step.
 template <class P, int tall, int wide, class A, class Beside = Nothing>
 SKUA_INL void multiply(const GemmTile& t, const char* panel, A& a, typename P::Sum* sums, Beside&& beside = {}) {
@@ -168,7 +171,7 @@ SKUA_INL void multiply(const GemmTile& t, const char* panel, A& a, typename P::S
                rest = A::padded ? 0 : t.k % kDeep<P> * kElement<P>;
   for (size_t s = 0; s < t.segment_count; ++s) {
     a.begin(t, s);
-    const char* b = panel + t.segments[s].b / kDeep<P> * b_step;
+    const char* b = segment_of<P>(t, panel, s);
     for (size_t left = whole; left; --left, b += b_step) {
       a.template take<true>(kLine);
       if constexpr (A::copies) asm volatile("" : : : "memory");

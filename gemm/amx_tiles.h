@@ -68,8 +68,9 @@ template <class P, int wide> void tile(const GemmTile& t) {
   AnyRows<P> a(rows, t.rows, room);
   typename P::template Start<wide>(t).template begin<1>(0);
   const bool asks = wide == kWide && t.pages && t.segment_count == 1;
-  if (asks) multiply<P, 1, wide>(t, panel_of(t, 0), a, sums, AsksByPages{panel_of(t, 0), {0, true, true}});
-  else multiply<P, 1, wide>(t, panel_of(t, 0), a, sums);
+  const char* const b = panel_of(t, 0);
+  if (asks) multiply<P, 1, wide>(t, b, a, sums, AsksByPages{segment_of<P>(t, b, 0), {0, true, true}});
+  else multiply<P, 1, wide>(t, b, a, sums);
   P::template finish<wide>(t, 0, sums, int(t.rows), AnyC{t.c, t.residual}, P::terms_of(t, 0, t.rows, rows, own_terms));
 }
 template <class P, int wide> void packed_tile(const GemmTile& t) {
@@ -427,7 +428,8 @@ template <class P, bool packed> constexpr GemmTileTable make_table() {
   fill<P, packed>(table);
   table.a = element_of<typename P::Row>;
   table.kr = kDeep<P>;
-  table.any_c = table.lines = table.runs = table.pages = true;
+  table.any_c = table.lines = table.runs = true;
+  table.pages = !packed;
   table.enter = enter;
   table.leave = leave;
   table.many_panels = ends_beside<P>;

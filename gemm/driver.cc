@@ -267,8 +267,8 @@ static bool beyond_l2(const Machine& m, double bytes) { return bytes > 1.5 * dou
 ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t ldb, size_t panel, size_t p0, size_t p1,
                       bool in_place) {
   const unsigned element = element_bytes(g.format.element);
-  if (fetch == Ahead::pages && !in_place) return kPages;
-  if (fetch == Ahead::soon || fetch == Ahead::pages) {
+  if (fetch == Ahead::pages) return kPages;
+  if (fetch == Ahead::soon) {
     const size_t wide = size_t(g.format.nr) * g.format.kr * element, row = size_t(g.format.vector) * element;
     const bool shortly = table_of(g.tile).bytes ? double(g.n) * double(g.packed_depth) <= double(kSoon)
                                                 : row == 64 && g.format.element == Element::f32;
@@ -367,8 +367,11 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
 }
 
 bool asks_by_pages(const Machine& m, double bytes) { return m.asks_by_pages && beyond_l2(m, bytes); }
+// AMX's tiles do so in one segment.
 static bool asks_by_pages(const GemmBlock& g, double bytes) {
-  return table_of(g.tile).pages && asks_by_pages(machine_for(g.tile->isa), bytes);
+  const GemmTileTable& tiles = table_of(g.tile);
+  return tiles.pages && !g.in_place && (!tiles.enter || g.segment_count == 1) &&
+         asks_by_pages(machine_for(g.tile->isa), bytes);
 }
 
 // Beyond what is read without fetching ahead: as many streams as memory is read best.
@@ -545,10 +548,14 @@ Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows) {
     return bytes > 65536 ? Ahead::line : Ahead::none;
   }
   const bool near = fetches_near(g, rows);
-  if (!near && bytes <= double(kSoon)) return Ahead::none;
+  // a task's part of B is where all of it is; regions of a convolution find it in L2
+  const double all = g.segment_count == 1 ? panel * double(g.n) / double(g.format.nr) : bytes;
+  if (!near && all <= double(kSoon)) return Ahead::none;
   const Machine m = machine_for(g.tile->isa);
-  // up to four rows are as well off with lines to L1 shortly before (1024x1024: two 0.94, six 1.18, eight 1.08)
-  if (asks_by_pages(g, bytes) && (rows > 4 || bytes > double(kSoon))) return Ahead::pages;
+  // Of 8 MB at most up to four rows are as well off with lines to L1 shortly before (1024x1024: two 0.94, six 1.18,
+  // eight 1.08), and tiles of AMX with ends beside products.
+  if (asks_by_pages(g, all) && (all > double(kSoon) || (rows > 4 && !table_of(g.tile).enter))) return Ahead::pages;
+  if (!near && bytes <= double(kSoon)) return Ahead::none;
   if (fetched_by_core(g, m, rows)) return Ahead::none;
   // panels: else the next one pushes itself out, which only an L3 that is near gives back in time
   if (bytes > double(48 << 20) && ((near && g.format.element == Element::f32) || panel < double(m.l2 / 3)))

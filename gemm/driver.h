@@ -374,7 +374,7 @@ void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, R
         GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
         if constexpr (kTileRegisters) t.entered = uint16_t(min(m1 - m0, mr)), t.panels = 1;
         t.near = near;
-        t.pages = fetch == Ahead::pages && !in_place;
+        t.pages = fetch == Ahead::pages;
         t.a_far = far.a && p == p0 && !s.prepares;
         t.c_far = far.c && !s.strip;
         t.ahead = bytes_ahead(g, pass, fetch, t.ldb, p, p0, p1, in_place);

@@ -189,6 +189,7 @@ template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const Ge
       // else the scaling's copies spill inside the loop
       SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) hold(sums[r][v]);
     } while (left);
+    if constexpr (!bytes && kByPages) if (t.pages) ahead.ask<4, true>(scales);
     scale_block<MR, NV>(t, scales, block, sums, y);
     if constexpr (!bytes) b += block_bytes - NV * L * (t.block / 2);
     no_addresses<32>();

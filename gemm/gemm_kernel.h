@@ -52,8 +52,8 @@ struct GemmTile {
   float low, high;               // clamp; NaN passes
   // with each row of B, a line this many bytes further on is fetched into L2 (whole tiles; 0 costs nothing)
   ptrdiff_t ahead;
-  // all rows are more than twice L2 and this is their first panel; C is larger than L2, with vectors of 16 floats than
-  // a quarter of L3
+  // all rows are more than twice L2 and this is their first panel; C is larger than L2, with vectors of 16 floats and
+  // an L3 that is near than a quarter of that
   bool a_far, c_far;
   bool near;                     // into L1 too, where all lines of a row are fetched
   bool pages;                    // these lines out of four pages in turn, wherever `ahead` says (gemm/ahead.h)

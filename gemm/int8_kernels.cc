@@ -455,11 +455,11 @@ template <class T, int MR, int NV, bool flip = false> constexpr GemmTileTable ma
   table.b = packed_b<T>;
   table.kr = kr;
   table.any_c = table.bytes = table.sums_rows = true;
-  table.pages = kByPages;
   table.finish_sums = finish_sums;
   table.panels = panels<T, NV, false>;
 #if defined(SKUA_DOT_IN_PLACE)
   table.rate = L > 1 ? 4 : 0.5f;
+  table.pages = kByPages;
 #else
   table.rate = 1.2f;  // a product of two, and an addition beside it
   table.pack_a = prepare<T>;

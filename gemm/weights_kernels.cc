@@ -83,7 +83,7 @@ template <bool s4, int NV, bool tall, class Use, class Moved>
 SKUA_INL void each_step(const GemmWeights& t, size_t first, Use use, Moved moved) {
   const size_t data = t.nr * (s4 ? t.block / 2 : t.block),
                bytes = weights_block_bytes(s4 ? Element::s4 : Element::s8, t.nr, t.block, t.scale_type, t.zeros);
-  const RowAhead ahead(kAhead, true, t.pages);
+  const RowAhead ahead(kAhead, true, t.pages && NV * L == int(t.nr));  // what is passed over need not be asked for
   size_t k = t.from, skip = k % t.block;  // of the first block
   for (const char* block = t.b + k / t.block * bytes; k < t.k; block += bytes, skip = 0) {
     const Scales<NV, tall> scales(t, block + data, first);

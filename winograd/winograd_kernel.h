@@ -128,7 +128,7 @@ struct WinogradProduct {
   size_t groups;              // more than one only of nr columns
   void* m;                    // a line per tile; column j is at j / 16 lines of tiles, j % 16
   bool add;                   // to what m holds: the sums over the channels before
-  bool pages;                 // of AVX-512: lines of U to L2 out of four pages in turn (gemm/ahead.h)
+  bool pages;                 // of AVX-512: lines of U out of four pages in turn, not 24 KB ahead (gemm/ahead.h)
   size_t part, parts;         // which of so many products of rows by the same u, one after the other, this is
 };
 using WinogradProductFn = void (*)(const WinogradProduct&);
