@@ -85,6 +85,11 @@ class Contestant {
 // theirs from the environment.
 extern std::string isa_cap;
 
+// Whether AMX is refused to this process and so to all contestants (--without-amx), and refuses it: before any of them
+// is made. false: it cannot be.
+extern bool without_amx;
+bool refuse_amx();
+
 // What products and convolutions of this library may trade for speed (--numerics). Set before any contestant is made.
 extern skua_numerics bench_numerics;
 const char* numerics_name(skua_numerics numerics);

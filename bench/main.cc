@@ -36,6 +36,7 @@ void print_machine(const Session& s) {
   std::string counts;
   for (int n : s.options.threads) counts += (counts.empty() ? "" : " and ") + std::to_string(n);
   if (!isa_cap.empty()) printf("  cap       nothing above %s\n", isa_cap.c_str());
+  if (without_amx) printf("  cap       no AMX, for anyone\n");
   print_numerics();
   const int most = *std::max_element(s.options.threads.begin(), s.options.threads.end()), cores = permitted_cores();
   printf("  threads   %s%s%s\n", counts.c_str(),

@@ -84,6 +84,7 @@ void print_help() {
       "prints the scaling\n"
       "  --isa NAME           nothing above this instruction set, for the peers too; those that cannot be capped are "
       "left out\n"
+      "  --without-amx        AMX is refused to this process: all contestants go without (Linux)\n"
       "  --cpu N              the core to pin to with one thread (default: the fastest)\n"
       "  --device API:N       layers and networks on a GPU, opencl:0 or vulkan:0 as skua_device_list() numbers them, "
       "by its own clock, with the CPU's time beside them\n"
@@ -114,7 +115,8 @@ bool parse_options(int argc, char** argv, Options* o) {
       value = flag.substr(eq + 1);
       flag.resize(eq);
     }
-    const bool plain = flag == "--quick" || flag == "--list" || flag == "--choices" || flag == "--help" || flag == "-h";
+    const bool plain = flag == "--quick" || flag == "--list" || flag == "--choices" || flag == "--without-amx" ||
+                       flag == "--help" || flag == "-h";
     const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--type" ||
                         flag == "--cpu" || flag == "--isa" || flag == "--peers" || flag == "--json" ||
                         flag == "--html" || flag == "--compare" || flag == "--device" || flag == "--resolution" ||
@@ -128,6 +130,9 @@ bool parse_options(int argc, char** argv, Options* o) {
     if (flag == "--quick") o->quick = true;
     else if (flag == "--list") o->list = true;
     else if (flag == "--choices") o->choices = true;
+    else if (flag == "--without-amx") {
+      if (!refuse_amx()) return fail("--without-amx: this system cannot refuse it");
+    }
     else if (plain) o->help = true;
     else if (flag == "--suite") o->suites = split(value);
     else if (flag == "--filter") o->filter = value;

@@ -169,7 +169,8 @@ bool write_json(const Session& s, const std::string& path) {
   fprintf(f, "\"peers\": {");
   for (size_t i = 0; i < s.peers.size(); ++i)
     fprintf(f, "%s%s: %s", i ? ", " : "", quoted(s.peers[i]->name()).c_str(), quoted(s.peers[i]->version()).c_str());
-  fprintf(f, "},\n\"isa_cap\": %s,\n\"numerics\": %s,\n\"quick\": %s,\n\"cases\": [\n", text_or_null(isa_cap).c_str(),
+  fprintf(f, "},\n\"isa_cap\": %s,\n\"without\": %s,\n\"numerics\": %s,\n\"quick\": %s,\n\"cases\": [\n",
+          text_or_null(isa_cap).c_str(), text_or_null(without_amx ? "amx" : "").c_str(),
           quoted(numerics_name(bench_numerics)).c_str(), s.options.quick ? "true" : "false");
   for (size_t i = 0; i < s.results.size(); ++i) {
     const Result& r = s.results[i];
@@ -237,11 +238,12 @@ bool load_results(const std::string& path, std::vector<Result>* results) {
     fprintf(stderr, "skua-bench: %s is not a result file of skua-bench\n", path.c_str());
     return false;
   }
-  const auto conditions = [](const std::string& cap, const std::string& numerics) {
-    return "numerics " + (numerics.empty() ? "default" : numerics) + (cap.empty() ? "" : ", --isa " + cap);
+  const auto conditions = [](const std::string& cap, const std::string& without, const std::string& numerics) {
+    return "numerics " + (numerics.empty() ? "default" : numerics) + (cap.empty() ? "" : ", --isa " + cap) +
+           (without.empty() ? "" : ", --without-" + without);
   };
-  const std::string before = conditions(root.string("isa_cap"), root.string("numerics")),
-                    now = conditions(isa_cap, numerics_name(bench_numerics));
+  const std::string before = conditions(root.string("isa_cap"), root.string("without"), root.string("numerics")),
+                    now = conditions(isa_cap, without_amx ? "amx" : "", numerics_name(bench_numerics));
   if (before != now)
     fprintf(stderr, "skua-bench: %s is of a run with %s, this one has %s: the comparison is of both and of the code\n",
             path.c_str(), before.c_str(), now.c_str());

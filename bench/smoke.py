@@ -43,6 +43,8 @@ assert "not one of" in run("--numerics", "slow", code=2)[1]
 assert run("--compare", "/nonexistent.json", code=2)[1]
 assert run("--json", "/nonexistent/x.json", code=2)[1]
 assert "--filter" in run("--help")[0]
+without = run("--without-amx", "--quick", "--suite", "layers", "--type", "s8", "--peers", "none", "--filter", "gemm_s8/64x64x64$")[0]
+assert "no AMX" in without and "amx" not in without, "AMX is used although it is refused"
 
 with tempfile.TemporaryDirectory() as folder:
     file, page = os.path.join(folder, "a.json"), os.path.join(folder, "a.html")
