@@ -106,11 +106,12 @@ struct Matrix {
     return {size_t(off / whole * line + rest / step), size_t(rest % step)};
   }
 };
-const char* const kColumns0 = reinterpret_cast<const char*>(uintptr_t(1) << 35);  // bias, scales, offsets
-const char* const kB0 = reinterpret_cast<const char*>(uintptr_t(1) << 36);
-const char* const kInPlace0 = reinterpret_cast<const char*>(uintptr_t(1) << 37);
-const char* const kA0 = reinterpret_cast<const char*>(uintptr_t(1) << 38);
-const char* const kC0 = reinterpret_cast<const char*>(uintptr_t(1) << 40);
+// Addresses that 32 bits have, too.
+const char* const kColumns0 = reinterpret_cast<const char*>(uintptr_t(0x08000000));  // bias, scales, offsets
+const char* const kB0 = reinterpret_cast<const char*>(uintptr_t(0x10000000));
+const char* const kInPlace0 = reinterpret_cast<const char*>(uintptr_t(0x20000000));
+const char* const kA0 = reinterpret_cast<const char*>(uintptr_t(0x40000000));
+const char* const kC0 = reinterpret_cast<const char*>(uintptr_t(0x80000000));
 template <class T> const T* of_column(size_t j) { return reinterpret_cast<const T*>(kColumns0) + j; }
 
 // What tiles are told about a product, and what came of it.
