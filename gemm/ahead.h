@@ -16,9 +16,17 @@ namespace {
 constexpr size_t kPage = 4096, kPages = 4 * kPage;
 constexpr bool kByPages = F32::L == 16;  // where lines are that long, no more
 struct RowAhead {
-  ptrdiff_t bytes;  // from a row of B to the one that is asked for; of pages odd, as registers are for rows of A
-  bool near;        // to L1, else to L2; of pages always to L1
-  SKUA_INL RowAhead(ptrdiff_t on, bool to_l1, bool pages) : bytes(kByPages && pages ? 1 : on), near(to_l1) {}
+#if defined(__clang__)
+  static constexpr bool kOneRegister = true;  // for both, or clang has one of them on the stack
+#else
+  static constexpr bool kOneRegister = false;
+#endif
+  // From a row of B to the one that is asked for, whole lines; 1: of pages, which go to L1. Where it is one register 2
+  // more: to L1.
+  ptrdiff_t bytes;
+  bool near;  // to L1, else to L2
+  SKUA_INL RowAhead(ptrdiff_t on, bool to_l1, bool pages)
+      : bytes(kByPages && pages ? 1 : kOneRegister && to_l1 ? on | 2 : on), near(to_l1) {}
   // of as many lines; any: as was said, else lines to L2, out of no pages
   template <int lines, bool any = (lines > 1)> SKUA_INL void ask(const void* row) const {
     const char* const p = static_cast<const char*>(row);
@@ -26,7 +34,11 @@ struct RowAhead {
       const char* const next = p + kPages;
       if constexpr (lines == 4) {  // one of each page
         const uintptr_t at = reinterpret_cast<uintptr_t>(p) % kPages, row_at = at / 256 * 64;
-        SKUA_UNROLL for (size_t i = 0; i < 4; ++i) __builtin_prefetch(next - at + row_at + i * kPage);
+        const char* line = next - at + row_at;
+#if defined(__clang__)
+        asm("" : "+r"(line));  // else a register for each
+#endif
+        SKUA_UNROLL for (size_t i = 0; i < 4; ++i) __builtin_prefetch(line + i * kPage);
       } else {
         SKUA_UNROLL for (int i = 0; i < lines; ++i) {
           const char* line = next + i * 64;
@@ -35,7 +47,7 @@ struct RowAhead {
           __builtin_prefetch(line - at + at / 256 * 64 + at / 64 % 4 * kPage);
         }
       }
-    } else if (any && near) {
+    } else if (any && (kOneRegister ? (bytes & 2) != 0 : near)) {
       SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(p + bytes + i * 64);
     } else {
       SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(p + bytes + i * 64, 0, 2);
