@@ -260,7 +260,8 @@ void next_panel(const GemmBlock& g, size_t rows, GemmTile& t, void** c, const vo
 // so 170).
 static bool asks_for_one_row(const Machine& m) { return m.fetch_near > double(m.l3); }
 
-constexpr ptrdiff_t kShortly = 3072, kPages = 16384;  // bytes ahead
+constexpr size_t kShortly = 3072;  // bytes ahead
+constexpr ptrdiff_t kPages = 1;    // some: a tile that goes by pages knows how far
 // of a little more, a part stays there that lines fetched ahead would push out
 static bool beyond_l2(const Machine& m, double bytes) { return bytes > 1.5 * double(m.l2); }
 
@@ -277,7 +278,7 @@ ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t 
     // 1.40, 12x2048x2048 1.57 to 1.52).
     const bool far =
         kArch == Arch::x86_64 && shortly && !table_of(g.tile).bytes && machine_for(g.tile->isa).streams > 2;
-    return ptrdiff_t((far ? size_t(16384) : shortly ? size_t(kShortly) : size_t(8192)) / wide * ldb * element);
+    return ptrdiff_t((far ? 16384 : shortly ? kShortly : 8192) / wide * ldb * element);
   }
   if (fetch == Ahead::none) return 0;
   const auto bytes = [&](size_t rows) { return ptrdiff_t(rows * (ldb / g.format.kr) * element); };

@@ -88,7 +88,7 @@ template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) {
 template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) { acc = fma_lane<i>(acc, b, a); }
 #endif
 
-// Steps k..depth; with each, `lines` lines that lie `ahead` bytes further on in B are fetched into L2.
+// Steps k..depth; with each, `lines` lines further on in B are asked for.
 template <int MR, int NV, int lines, class A, class B>
 SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, const RowAhead& ahead,
                     F32 (&acc)[MR][NV]) {

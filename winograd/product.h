@@ -4,7 +4,8 @@
 //            U: NV*L columns, one stream      V: [k / 16][tile][16], tiles 16 floats apart: one address register for
 //   V ->     acc[r][v] += V[r][k] * U[k][v]      all of them
 //
-// U is prefetched kAhead floats before its use, into L2 kFar before: a product of few tiles waits for nothing else.
+// U is prefetched kAhead floats before its use, into L2 kFar before, or by pages (gemm/ahead.h): a product of few tiles
+// waits for nothing else.
 // Blocks follow each other in memory, so the end of one product prefetches the next one's begin.
 //
 // Registers: MR*NV accumulators + NV of U, V as a broadcast operand (AVX-512) or + 1 (by lane: + MR). Tall tiles: MR
