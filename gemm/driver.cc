@@ -367,7 +367,9 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
   }
 }
 
-bool asks_by_pages(const Machine& m, double bytes) { return m.asks_by_pages && beyond_l2(m, bytes); }
+bool asks_by_pages(const Machine& m, double bytes) {
+  return kArch == Arch::x86_64 && m.asks_by_pages && beyond_l2(m, bytes);
+}
 // AMX's tiles do so in one segment.
 static bool asks_by_pages(const GemmBlock& g, double bytes) {
   const GemmTileTable& tiles = table_of(g.tile);
