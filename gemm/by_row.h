@@ -245,6 +245,7 @@ template <int MR> __attribute__((noinline)) void even_narrow(const GemmTile& t) 
     const Rows tile = rows;
     rows.a0 += MR * rows.a_step;
     rows.c0 += MR * rows.c_bytes;
+    if (t.c_far) ask_for_c<MR, 64>(rows.c0, rows.c_bytes);
     typename Rows::template Halves<MR> a({tile.a0, nullptr, nullptr, nullptr, rows.a0, rows.a_step, 0, 0},
                                          t.segments->a);
     F32 acc[MR][1];

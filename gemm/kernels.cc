@@ -247,6 +247,7 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
         tile.c_bytes = NV * F32::L * ptrdiff_t(sizeof(float));
       }
       walk.go_on(MR);
+      if (F32::L == 16 && NV == 1 && t.c_far) ask_for_c<MR, 64>(rows.c0, rows.c_bytes);
       if (of_halves) rows.a0 = halves.next(i + 1 < t.groups);
       tile.below = rows.a0;
       multiply<MR, NV, lines, float, widens>(t, tile, ahead, later, before, of_halves ? &halves : nullptr);

@@ -132,10 +132,12 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double in = double(winograd_products(p.variant)) *
                     ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far *
                     double(ceil_div(s.in_channels, p.in->vector));
+  const bool sapphire_rapids = lanes >= 16 && !m.logic_apart && m.streams == 2 && p.element == Element::f32,
+             strided = winograd_stride(p.variant) > 1;
   // With a stride of 2 pixels two apart are four transforms (Zen 5: 250 cycles more for each line, at 16 to 64
-  // channels; Zen 3, whose vectors are half as long: 750 at 16).
-  const double parted = apart && winograd_stride(p.variant) > 1
-                            ? 250 * 16 / in_lanes * far * double(ceil_div(s.in_channels, kWinogradLine))
+  // channels; Zen 3, whose vectors are half as long: 750 at 16; Sapphire Rapids, 16 to 256: 150).
+  const double parted = strided && (apart || sapphire_rapids)
+                            ? (apart ? 250 : 150) * 16 / in_lanes * far * double(ceil_div(s.in_channels, kWinogradLine))
                             : 0;
   const double out =
       points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * out_lanes / 16) * far * oc / out_lanes;
@@ -143,8 +145,8 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);
   const double all = products_and_stream + double(p.tiles) * (in + parted + 30 + out + 40) + cold;
   // Sapphire Rapids, products of 512 bits: 0.77 to 0.87 of this (3x3 and 5x5 of 14x14 to 56x56, maps of f32 and f16),
-  // while the direct form takes what the model says.
-  return lanes >= 16 && !m.logic_apart && m.streams == 2 && p.element == Element::f32 ? 0.87 * all : all;
+  // with a stride of 2 all of it, while the direct form takes what the model says.
+  return sapphire_rapids && !strided ? 0.87 * all : all;
 }
 
 // False: too many.
