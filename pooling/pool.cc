@@ -95,9 +95,9 @@ void inner_outputs(const Window1d& w, size_t& begin, size_t& end) {
   begin = min(ceil_div(w.pad_before, w.stride), end);
 }
 
-// Results so far that leave the first level are dear on some cores, where a map stays in the second level (Sapphire
-// Rapids: maxima of 28x28x192 59 us by rows of input, 33 so, of 14x14x480 33 and 18; averages of 35x35x192 115 and 61
-// to 100. With a stride of 2 it is level, beyond L2 1.3 to 2 times as long.)
+// Results so far that leave the first level are dear on some cores (Sapphire Rapids, time by rows of input over this:
+// maxima of 28x28x192 1.8, of 14x14x480 1.8, of 112x112x64 1.5; averages of 35x35x192 to 320 1.4 to 1.9. With a stride
+// of 2 it is level where a map stays in L2, 1.2 times as long beyond).
 void plan_down(const skua_op* op, KernelKind kind, bool nchw, const Machine& machine, Plan& p) {
   const auto three = [](const Window1d& w) { return w.kernel == 3 && w.stride == 1 && w.dilation == 1; };
   if (!p.rows_kernel || nchw || !three(p.y) || !three(p.x)) return;
@@ -105,10 +105,8 @@ void plan_down(const skua_op* op, KernelKind kind, bool nchw, const Machine& mac
   if (p.inner_rows_end - p.inner_rows_begin < 2 || p.inner_end - p.inner_begin < kPoolDownPixels) return;
   const Kernel* k = find_kernel(op->ctx, pooling_tables, kind, 2, Element::f32);
   if (!k || k->vector != p.rows_kernel->vector) return;
-  const double map = (double(p.y.in) * double(p.x.in) + double(p.y.out) * double(p.x.out)) * double(p.channels) *
-                     sizeof(float);
   const bool named = op->ctx->filter[0] && glob_match(op->ctx->filter, k->name);
-  if (named || (machine.write_back > 1 && map <= double(machine.l2))) p.down_kernel = k;
+  if (named || machine.write_back > 1) p.down_kernel = k;
 }
 
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {

@@ -42,23 +42,29 @@ template <class What> void down(const PoolDown& t) {
     SKUA_UNROLL for (int i = 0; i < P + 2; ++i) a[i] = F32::load(x + size_t(i) * pixel);
     SKUA_UNROLL for (int p = 0; p < P; ++p) y[p] = What::with(What::with(a[p], a[p + 1]), a[p + 2]);
   };
-  for (size_t c = 0; c < t.channels; c += L)
+  // Bands of rows: a pixel of every row of a map is a page of its own, more than a core has addresses of at hand.
+  constexpr size_t kBand = 8;
+  for (size_t r0 = 0, end; r0 < t.rows; r0 = end) {
+    end = t.rows - r0 > kBand ? r0 + kBand : t.rows;
     for (size_t x = 0;; x = x + P < last ? x + P : last) {  // the last ones overlap
-      const float* in = t.in + x * pixel + c;
-      float* out = t.out + x * t.out_pixel + c;
-      F32 first[P], second[P], third[P];
-      taps(in, first);
-      taps(in += t.row, second);
-      for (size_t r = t.rows; r > 0; --r, out += t.out_row) {
-        taps(in += t.row, third);
-        SKUA_UNROLL for (int p = 0; p < P; ++p) {
-          const F32 y = What::with(What::with(What::begin(first[p]), second[p]), third[p]);
-          clamp_high(clamp_low(What::end(y, scale), low), high).store(out + size_t(p) * t.out_pixel);
-          first[p] = second[p];
-          second[p] = third[p];
+      for (size_t c = 0; c < t.channels; c += L) {
+        const float* in = t.in + r0 * t.row + x * pixel + c;
+        float* out = t.out + r0 * t.out_row + x * t.out_pixel + c;
+        F32 first[P], second[P], third[P];
+        taps(in, first);
+        taps(in += t.row, second);
+        for (size_t r = r0; r < end; ++r, out += t.out_row) {
+          taps(in += t.row, third);
+          SKUA_UNROLL for (int p = 0; p < P; ++p) {
+            const F32 y = What::with(What::with(What::begin(first[p]), second[p]), third[p]);
+            clamp_high(clamp_low(What::end(y, scale), low), high).store(out + size_t(p) * t.out_pixel);
+            first[p] = second[p];
+            second[p] = third[p];
+          }
         }
       }
       if (x == last) break;
     }
+  }
 }
 #endif
