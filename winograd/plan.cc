@@ -132,11 +132,11 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double in = double(winograd_products(p.variant)) *
                     ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far *
                     double(ceil_div(s.in_channels, p.in->vector));
-  const bool sapphire_rapids = lanes >= 16 && !m.logic_apart && m.streams == 2 && p.element == Element::f32,
-             strided = winograd_stride(p.variant) > 1;
+  const bool sapphire_rapids = lanes >= 16 && !m.logic_apart && m.streams == 2 && !integer,
+             strided = winograd_stride(p.variant) > 1, half = p.element == Element::f16;
   // With a stride of 2 pixels two apart are four transforms (Zen 5: 250 cycles more for each line, at 16 to 64
   // channels; Zen 3, whose vectors are half as long: 750 at 16; Sapphire Rapids, 16 to 256: 150).
-  const double parted = strided && (apart || sapphire_rapids)
+  const double parted = strided && (apart || (sapphire_rapids && !half))
                             ? (apart ? 250 : 150) * 16 / in_lanes * far * double(ceil_div(s.in_channels, kWinogradLine))
                             : 0;
   const double out =
@@ -144,9 +144,11 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   // the workspace comes from wherever the operators before left it: often from L2
   const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);
   const double all = products_and_stream + double(p.tiles) * (in + parted + 30 + out + 40) + cold;
-  // Sapphire Rapids, products of 512 bits: 0.77 to 0.87 of this (3x3 and 5x5 of 14x14 to 56x56, maps of f32 and f16),
-  // with a stride of 2 all of it, while the direct form takes what the model says.
-  return sapphire_rapids && !strided ? 0.87 * all : all;
+  // Sapphire Rapids, products of 512 bits, while the direct form takes what the model says: 0.77 to 0.87 of this (3x3
+  // and 5x5 of 14x14 to 56x56, maps of f32 and f16), of f16 0.83 to 0.95, most where channels are few; F(6,3) 1.06 to
+  // 1.5 where its weights, which are 1.8 times those of F(4,3), are beyond L2; with a stride of 2 all of it.
+  if (!sapphire_rapids || strided) return all;
+  return all * (half ? 0.93 : points > 36 && u_bytes > double(m.l2) ? 1.3 : 0.87);
 }
 
 // False: too many.
