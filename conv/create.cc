@@ -134,8 +134,12 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
   Choice choice = {wanted == kAskTuned ? tuned_creation(ctx, key) : wanted, 0};
   c.format = format_of(tile);
   // Winograd's products are f32 for every type: the vectors of the tile that the direct form would take.
+  GemmTypes of_taps;
+  of_taps.taps = size_t(c.kernel_h) * c.kernel_w;
   const Kernel* product =
-      p.shape.element == Element::f32 ? tile : choose_tile(ctx, 64, c.out_channels, c.in_channels, nullptr);
+      p.shape.element == Element::f32
+          ? tile
+          : choose_tile(ctx, 64, c.out_channels, c.in_channels, nullptr, nullptr, nullptr, of_taps);
   c.winograd_vector = product ? product->vector : 0;
   c.winograd_together = 1;
   const PackFormat half =

@@ -19,10 +19,10 @@ namespace {
 // core, and twice as many for each step of the depth.
 template <int MR, int NV>
 constexpr bool kEndsByRow = F32::fused&& NV > 1 && (F32::L == 8 ? MR * NV == 12 : F32::L == 16 && MR * NV >= 24);
-template <int NV> bool ends_by_row(const GemmTile& t) {
-  return t.n == NV * F32::L && t.segment_count && t.k >= kLastSteps && !t.load_c && t.finish && t.alpha == 1 &&
-         t.beta == 0 && !t.next;
+inline bool is_all_of_depth(const GemmTile& t) {
+  return t.segment_count && t.k >= kLastSteps && !t.load_c && t.finish && t.alpha == 1 && t.beta == 0 && !t.next;
 }
+template <int NV> bool ends_by_row(const GemmTile& t) { return t.n == NV * F32::L && is_all_of_depth(t); }
 inline bool is_simple(const GemmTile& t) { return t.segment_count == 1 && !t.line && !t.residual && !t.hard_swish; }
 template <int MR, int NV, int lines, bool near>
 void across_lines(const GemmTile& t, const Scattered<!near>& rows, ptrdiff_t ahead, bool later);
@@ -232,15 +232,15 @@ template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void w
 }
 #endif
 #if defined(SKUA_ISA_avx512)
-// The same for one vector of columns, whose steps read A themselves: little is left to decide for each tile, and
-// nothing goes row by row.
+// The same for one vector of columns or a part of it, whose steps read A themselves: little is left to decide for each
+// tile, and nothing goes row by row.
 template <int MR> __attribute__((noinline)) void even_narrow(const GemmTile& t) {
   using Rows = EvenRows<true>;
   Lines<Rows> walk(t);
   Rows& rows = walk.rows;
   const float *const bias = t.bias, *const b0 = static_cast<const float*>(t.b) + t.segments->b * t.ldb;
   const bool has_low = t.low > -kInfinity, has_high = t.high < kInfinity;
-  const size_t ldb = t.ldb, depth = t.k;
+  const size_t ldb = t.ldb, depth = t.k, columns = t.n;
   for (size_t i = t.groups; i; --i) {
     const Rows tile = rows;
     rows.a0 += MR * rows.a_step;
@@ -260,10 +260,18 @@ template <int MR> __attribute__((noinline)) void even_narrow(const GemmTile& t) 
     if (has_high) SKUA_EACH(y = clamp_high(y, F32::broadcast(&t.high)))
 #undef SKUA_EACH
     char* c = tile.c0;
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-      acc[r][0].store(reinterpret_cast<float*>(c));
-      c += rows.c_bytes;
-      asm("" : "+r"(c));  // else gcc has an address for each row, on the stack
+    if (columns == size_t(F32::L)) {
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+        acc[r][0].store(reinterpret_cast<float*>(c));
+        c += rows.c_bytes;
+        asm("" : "+r"(c));  // else gcc has an address for each row, on the stack
+      }
+    } else {
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+        acc[r][0].store_n(reinterpret_cast<float*>(c), columns);
+        c += rows.c_bytes;
+        asm("" : "+r"(c));
+      }
     }
     no_addresses<MR>();
   }

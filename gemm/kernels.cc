@@ -212,7 +212,7 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
   if constexpr (kEndsByRow<MR, NV>) if (try_by_row<MR, NV, lines, near, widens>(t)) return;
 #if defined(SKUA_ISA_avx512)
   if constexpr (NV == 1)
-    if (ends_by_row<1>(t) && is_simple(t) && t.c_type == Element::f32 && !t.halves) return even_narrow<MR>(t);
+    if (is_all_of_depth(t) && is_simple(t) && t.c_type == Element::f32 && !t.halves) return even_narrow<MR>(t);
 #endif
   using Even = EvenRows<!near>;
   Lines<Even> walk(t);
