@@ -180,9 +180,13 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
            double(m) * (double(depth) / 64 + 12 + (apart ? 0 : 0.7 * double(ceil_div(n, tile->vector)))) + again;
   // about an instruction for each four bytes
   const double packing = tiles.pack_a ? double(m) * double(depth) * double(bytes_of_a(tiles)) / 4 : 0;
-  // Half a vector: those of 256 bits take 0.87 to 0.92 of the time (Sapphire Rapids, 8 outputs of 16 to 128 inputs),
-  // which is a quarter less than their tiles of one vector count.
-  const double half = tile->vector == 16 && n <= 8 && taps <= 1 && tiles.b == Element::f32 && !apart ? 1.4 : 1,
+  // Half a vector of floats: those of 256 bits take 0.87 to 0.92 of the time (Sapphire Rapids, 4 and 8 outputs of 16 to
+  // 128 inputs), which is a quarter less than their tiles of one vector count.
+  const bool sapphire_rapids = !apart && machine.streams == 2;
+  const double half = sapphire_rapids && tile->vector == 16 && tile->element == Element::f32 && n >= 4 && n <= 8 &&
+                              taps <= 1
+                          ? 1.4
+                          : 1,
                cycles = double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0);
   return half * cycles + pairs + packing + again;
 }

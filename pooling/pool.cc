@@ -97,7 +97,7 @@ void inner_outputs(const Window1d& w, size_t& begin, size_t& end) {
 
 // Results so far that leave the first level are dear on some cores (Sapphire Rapids, time by rows of input over this:
 // maxima of 28x28x192 1.8, of 14x14x480 1.8, of 112x112x64 1.5; averages of 35x35x192 to 320 1.4 to 1.9. With a stride
-// of 2 it is level where a map stays in L2, 1.2 times as long beyond).
+// of 2 it is level where a map stays in L2, 1.2 times as long beyond; other cores that are not known: supposed).
 void plan_down(const skua_op* op, KernelKind kind, bool nchw, const Machine& machine, Plan& p) {
   const auto three = [](const Window1d& w) { return w.kernel == 3 && w.stride == 1 && w.dilation == 1; };
   if (!p.rows_kernel || nchw || !three(p.y) || !three(p.x)) return;

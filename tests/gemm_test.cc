@@ -84,6 +84,25 @@ TEST_P(GemmTile, ManyRows) {
     }
 }
 
+// Tiles of one vector of columns, or of a part of one: some below each other, to the last column and no further.
+TEST_P(GemmTile, PartsOfAVector) {
+  Rng rng(uint32_t(mr() * 100 + nr() + 8));
+  const float low[] = {-INFINITY, 0, -0.5f}, high[] = {INFINITY, INFINITY, 0.25f};
+  for (size_t m : {14, 28, 43})
+    for (size_t n = 1; n <= 16; n += small() ? 3 : 1)
+      for (size_t k : {4, 21})
+        for (int bounds = 0; bounds < 3; ++bounds) {
+          Case c;
+          c.m = m, c.n = n, c.k = k;
+          c.hole = rng.next() % 2 ? 0 : size_t(rng.integer(1, 20));
+          c.constant_b = true, c.bias = rng.next() % 2;
+          if (bounds) c.activation = {SKUA_ACTIVATION_CLAMP, low[bounds], high[bounds]};
+          c.seed = rng.next();
+          check(*context, c);
+          if (HasFailure()) return;
+        }
+}
+
 // Rows 4096 bytes apart fall into one set of L1: fewer of them are taken at a time.
 TEST_P(GemmTile, RowsThatShareASetOfL1) {
   Rng rng(uint32_t(mr() * 100 + nr() + 7));

@@ -135,7 +135,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const bool sapphire_rapids = lanes >= 16 && !m.logic_apart && m.streams == 2 && !integer,
              strided = winograd_stride(p.variant) > 1, half = p.element == Element::f16;
   // With a stride of 2 pixels two apart are four transforms (Zen 5: 250 cycles more for each line, at 16 to 64
-  // channels; Zen 3, whose vectors are half as long: 750 at 16; Sapphire Rapids, 16 to 256: 150).
+  // channels; Zen 3, whose vectors are half as long: 750 at 16; Sapphire Rapids, 16 to 256: 150, of f16 none).
   const double parted = strided && (apart || (sapphire_rapids && !half))
                             ? (apart ? 250 : 150) * 16 / in_lanes * far * double(ceil_div(s.in_channels, kWinogradLine))
                             : 0;
@@ -148,7 +148,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   // and 5x5 of 14x14 to 56x56, maps of f32 and f16), of f16 0.83 to 0.95, most where channels are few; F(6,3) 1.06 to
   // 1.5 where its weights, which are 1.8 times those of F(4,3), are beyond L2; with a stride of 2 all of it.
   if (!sapphire_rapids || strided) return all;
-  return all * (half ? 0.93 : points > 36 && u_bytes > double(m.l2) ? 1.3 : 0.87);
+  return all * (half ? 0.93 : p.variant == WinogradVariant::f6x6 && u_bytes > double(m.l2) ? 1.3 : 0.87);
 }
 
 // False: too many.
