@@ -176,6 +176,9 @@ constexpr size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1)
 inline size_t ceil_div(size_t a, size_t b) { return a / b + (a % b != 0); }
 inline size_t min(size_t a, size_t b) { return a < b ? a : b; }
 inline size_t max(size_t a, size_t b) { return a > b ? a : b; }
+// of cycles, which may be more than a size
+template <class T> requires(__is_same(T, double))
+inline T max(T a, T b) { return a > b ? a : b; }
 
 size_t element_count(const skua_tensor& t);       // product of the shape; the shape was checked
 // strides are row-major without holes (dimensions of extent 1 do not count)

@@ -77,7 +77,7 @@ void pool_row(const Plan& p, const Channels& m, size_t oy, bool borders = false)
     t.in = static_cast<const char*>(m.in) + ((top - m.first_row) * m.in_row + left * m.in_pixel) * bytes;
     t.pixels = pixels;
     t.in_order = mul_sat(mul_sat(t.rows, t.columns), m.n * bytes) > p.in_any_order;
-    t.scale = c.ratio ? float(c.ratio / double(count_y * count_x)) : 1.0f / float(count_y * count_x);
+    t.scale = c.ratio != 0 ? float(c.ratio / double(count_y * count_x)) : 1.0f / float(count_y * count_x);
     char* to = static_cast<char*>(m.out) + x * m.out_pixel * bytes;
     t.out = to;
     t.indices = m.indices ? m.indices + x * m.indices_pixel : nullptr;
