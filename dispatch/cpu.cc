@@ -202,7 +202,7 @@ struct Chip {
   size_t streams = 1;
   bool asks_by_pages = false;
   double write_back = 5;
-  bool logic_apart = false;
+  bool logic_apart = false, sapphire_rapids = false;
   double fetch_near = 0;
   double avx512_ports = 2, bf16_ports = 0.5;  // multiply-adds of 512 bits in a cycle; vdpbf16ps
   size_t l1 = 0, l2 = 0, l3 = 0;              // KiB, where SKUA_CORE names it
@@ -221,8 +221,8 @@ constexpr Chip kNamed[] = {
     // the direct form is four times as long, ResNet-18 takes 4% more so.)
     // One row of 1024x1024 floats in two streams that nothing asks for; two to four rows 0.8 to 0.95 of the time by
     // prefetches to L1; more, and all from memory, by pages. The L3 is that of 2024.
-    {.name = "sapphire-rapids", .s16_lost = 5.2e6, .streams = 2, .asks_by_pages = true, .fetch_near = 8 << 20,
-     .l1 = 48, .l2 = 2048, .l3 = 260 << 10},
+    {.name = "sapphire-rapids", .s16_lost = 5.2e6, .streams = 2, .asks_by_pages = true, .sapphire_rapids = true,
+     .fetch_near = 8 << 20, .l1 = 48, .l2 = 2048, .l3 = 260 << 10},
     // 50 to 57 and 12 to 20 GB/s: one stream gives 18 (14 with prefetches), two 23, four 26. Winograd of 7x7x512 and
     // 14x14x256 by tiles of fewer points 1.2 to 1.4 times as fast; of a Zen 5 a loss.
     {.name = "zen3", .l3_bytes = 17, .memory_bytes = 4.5, .l3_own = 0.25, .l3_lost = 0.65, .streams = 4,
@@ -351,6 +351,7 @@ Machine machine_for(Isa isa) {
   m.fetch_near = chip.fetch_near;
   m.ghz = 3;
   m.logic_apart = chip.logic_apart;
+  m.sapphire_rapids = chip.sapphire_rapids;
   m.l1 = d.cpu.l1 ? d.cpu.l1 : 32 << 10;
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;
   m.l3 = d.cpu.l3 ? d.cpu.l3 : m.l2;

@@ -22,6 +22,7 @@ struct Machine {
   bool asks_by_pages;  // what few rows read beyond L2 comes faster where lines of several pages are asked for in turn
   double write_back;   // cycles for a line of L1 that was written, until L2 has it
   bool logic_apart;    // logic on vectors finds ports beside those of multiply-adds
+  bool sapphire_rapids;  // what was measured on this chip and no number here stands for
   double fetch_near;   // bytes up to which what is asked for goes to L1, else to L2
   bool in_order;       // loads and multiplies take turns unless a kernel is tuned for the core
   double ghz;          // nominal, only to print rates

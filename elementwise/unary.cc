@@ -26,7 +26,7 @@ constexpr const char* names[SKUA_UNARY_KIND_COUNT] = {
 };
 
 struct Config {
-  uint32_t kind, type;
+  uint32_t kind, type, strict;
   float a, b;
 };
 
@@ -42,7 +42,11 @@ struct Plan : skua_plan {
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
-  op.kernel = find_kernel(op.ctx, elementwise_tables, KernelKind::unary, int(op.config.kind), Element(op.config.type));
+  const auto find = [&](int variant) {
+    return find_kernel(op.ctx, elementwise_tables, KernelKind::unary, variant, Element(op.config.type));
+  };
+  op.kernel = op.config.strict ? nullptr : find(kInHalves + int(op.config.kind));
+  if (!op.kernel) op.kernel = find(int(op.config.kind));
   return op.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("unary: %s has no kernel in this build", names[op.config.kind]);
 }
 
@@ -106,6 +110,7 @@ skua_status skua_unary_create(skua_context* context, const skua_unary_desc* desc
   if (unsigned(d.kind) >= SKUA_UNARY_KIND_COUNT) return SKUA_INVALID("unary: kind is %d, unknown", int(d.kind));
   if (d.kind == SKUA_UNARY_CLAMP && !(d.a <= d.b))
     return SKUA_INVALID("unary: clamps to [%g, %g], a must be <= b", double(d.a), double(d.b));
+  if (unsigned(d.numerics) > SKUA_NUMERICS_FAST) return SKUA_INVALID("unary: numerics is %d, unknown", int(d.numerics));
   if (is_bytes(d.input_type)) return create_unary_bytes(context, d, out);
   SKUA_TRY(need_float("unary", "input_type", d.input_type, true));
   SKUA_TRY(need_same_type("unary", "output_type", d.output_type, "input_type", d.input_type));
@@ -114,7 +119,8 @@ skua_status skua_unary_create(skua_context* context, const skua_unary_desc* desc
   SKUA_ON_GPU(context, create_unary(context, d, out));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(unary_class, context, 1, 1, 0, &op));
-  static_cast<Op*>(op)->config = {uint32_t(d.kind), uint32_t(d.input_type), d.a, d.b};
+  const bool strict = d.numerics == SKUA_NUMERICS_STRICT;
+  static_cast<Op*>(op)->config = {uint32_t(d.kind), uint32_t(d.input_type), strict, d.a, d.b};
   return open_op(op, out);
 }
 

@@ -9,16 +9,19 @@
 #include "dispatch/kernel.h"
 #include "elementwise/asks_ahead.h"
 #include "simd/hard.h"
-#include "simd/math.h"
 #include "simd/half.h"
+#include "simd/math.h"
 #include "simd/simd.h"
+#ifdef SKUA_HALF
+#include "simd/math_half.h"
+#endif
 
 namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-// A set that adds arithmetic in halves has the functions of an instruction or two, on f16; the others are those of the
-// set below it, in f32.
+// A set that adds arithmetic in halves has the functions of an instruction or two, on f16, and some long ones in halves
+// throughout, which are variants of their own; the others are those of the set below it, in f32.
 #ifdef SKUA_HALF
 using V = F16;
 #define SKUA_HERE(X, ...) X(f16, f16, __VA_ARGS__)
@@ -47,7 +50,7 @@ SKUA_INL V hard_swish(V x) {
 #if defined(SKUA_ISA_scalar) || defined(SKUA_ISA_sse2)  // what old and unknown machines run: half as much code
 constexpr size_t kLong = 1;
 #else
-constexpr size_t kLong = V::L == 16 ? 6 : V::L == 8 ? 3 : 2;
+constexpr size_t kLong = sizeof(V) == 64 ? 6 : sizeof(V) == 32 ? 3 : 2;
 #endif
 // f(x, u): of the u-th vector of a turn. plain: the same, simpler, where plain.holds(x) for every vector of a turn.
 struct None {};
@@ -104,6 +107,7 @@ SKUA_INL void row(size_t n, const T* x, T* y, F f, [[maybe_unused]] Plain plain 
 #ifdef SKUA_HALF
 #define SKUA_UNARY(...)
 #define SKUA_UNARY_HALF SKUA_ROW
+#define SKUA_UNARY_IN_HALVES SKUA_ROW
 #else
 #define SKUA_UNARY SKUA_ROW
 #if !defined(SKUA_SIMD_LOOKS_UP)
@@ -129,6 +133,8 @@ const Kernel kernels[] = {
 #define SKUA_ROW(number, kind, name, cycles, expression) SKUA_HERE(SKUA_KERNEL, number, name, expression)
 #ifdef SKUA_HALF
 #define SKUA_UNARY_HALF SKUA_ROW
+#define SKUA_UNARY_IN_HALVES(number, kind, name, cycles, expression) \
+  SKUA_HERE(SKUA_KERNEL, kInHalves + number, name, expression)
 #endif
 #include "elementwise/unary.def"
 #undef SKUA_UNARY

@@ -259,20 +259,16 @@ template <int MR> __attribute__((noinline)) void even_narrow(const GemmTile& t) 
     if (has_low) SKUA_EACH(y = clamp_low(y, F32::broadcast(&t.low)))
     if (has_high) SKUA_EACH(y = clamp_high(y, F32::broadcast(&t.high)))
 #undef SKUA_EACH
-    char* c = tile.c0;
-    if (columns == size_t(F32::L)) {
+    const auto each = [&](auto store) __attribute__((always_inline)) {
+      char* c = tile.c0;
       SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-        acc[r][0].store(reinterpret_cast<float*>(c));
+        store(acc[r][0], reinterpret_cast<float*>(c));
         c += rows.c_bytes;
         asm("" : "+r"(c));  // else gcc has an address for each row, on the stack
       }
-    } else {
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-        acc[r][0].store_n(reinterpret_cast<float*>(c), columns);
-        c += rows.c_bytes;
-        asm("" : "+r"(c));
-      }
-    }
+    };
+    if (columns == size_t(F32::L)) each([](F32 y, float* c) { y.store(c); });
+    else each([&](F32 y, float* c) { y.store_n(c, columns); });
     no_addresses<MR>();
   }
 }

@@ -182,13 +182,10 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   const double packing = tiles.pack_a ? double(m) * double(depth) * double(bytes_of_a(tiles)) / 4 : 0;
   // Half a vector of floats: those of 256 bits take 0.87 to 0.92 of the time (Sapphire Rapids, 4 and 8 outputs of 16 to
   // 128 inputs), which is a quarter less than their tiles of one vector count.
-  const bool sapphire_rapids = !apart && machine.streams == 2;
-  const double half = sapphire_rapids && tile->vector == 16 && tile->element == Element::f32 && n >= 4 && n <= 8 &&
-                              taps <= 1
-                          ? 1.4
-                          : 1,
-               cycles = double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0);
-  return half * cycles + pairs + packing + again;
+  const bool half_filled = machine.sapphire_rapids && tile->vector == 16 && tile->element == Element::f32 && n >= 4 &&
+                           n <= 8 && taps <= 1;
+  const double cycles = double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0);
+  return (half_filled ? 1.4 : 1) * cycles + pairs + packing + again;
 }
 
 static const char* type_name(Element e) { return skua_dtype_name(skua_dtype(e)); }

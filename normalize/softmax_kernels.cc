@@ -41,23 +41,44 @@ template <class T> SKUA_INL float largest_of(size_t n, const T* x, float scale) 
   return max_of(max_fast(max_fast(top[0], top[2]), max_fast(top[1], top[3])));
 }
 
-// A row whose largest is known. Fused, x * scale - largest is not quite 0 for the largest itself: by so much, where it
-// is huge, that its power overflows. Such a row and one with a negative scale is multiplied first; elements of 16 bits
-// always are, in registers, and an instruction more.
+// A row whose largest is known, of what stands in memory between the passes. Fused, x * scale - largest is not quite 0
+// for the largest itself: by so much, where it is huge, that its power overflows. Such a row and one with a negative
+// scale is multiplied first; elements of 16 bits always are, in registers, and an instruction more.
 template <class T> struct Row {
   const T* x;
   T* y;
   float scale, largest;
 };
+// largest: of x as it stands.
+SKUA_INL Row<float> of_floats(size_t n, const float* x, float* y, float largest, float scale) {
+  largest *= scale;
+  if (__builtin_expect(scale > 0 && largest < 0x1p29f && largest > -0x1p29f, 1)) return {x, y, scale, largest};
+  for (size_t i = 0; i < n; ++i) y[i] = x[i] * scale;
+  return {y, y, 1.0f, largest_of(n, y, 1)};
+}
 template <class T> SKUA_INL Row<T> look_at(size_t n, const T* x, T* y, float scale) {
-  if constexpr (sizeof(T) == 4) {
-    const float largest = largest_of(n, x, 1) * scale;
-    if (__builtin_expect(scale > 0 && largest < 0x1p29f && largest > -0x1p29f, 1)) return {x, y, scale, largest};
-    for (size_t i = 0; i < n; ++i) y[i] = x[i] * scale;
-    return {y, y, 1.0f, largest_of(n, y, 1)};
-  } else {
-    return {x, y, scale, largest_of(n, x, scale)};
+  if constexpr (sizeof(T) == 4) return of_floats(n, x, y, largest_of(n, x, 1), scale);
+  else return {x, y, scale, largest_of(n, x, scale)};
+}
+// Elements of 16 bits, widened on the way to y; what is behind them in its last vector adds no power.
+template <class T> SKUA_INL Row<float> look_at_widened(size_t n, const T* x, float* y, float scale) {
+  const size_t whole = n / L * L, rest = n - whole;
+  F32 top[A];
+  SKUA_UNROLL for (size_t a = 0; a < A; ++a) top[a] = F32::set1(kLowest);
+  const auto widen = [&](size_t i, size_t a) __attribute__((always_inline)) {
+    const F32 v = F32::load(x + i);
+    v.store(y + i);
+    top[a] = max_fast(top[a], v);
+  };
+  size_t i = 0;
+  for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) widen(i + a * L, a);
+  for (; i < whole; i += L) widen(i, 0);
+  if (rest) {
+    const F32 v = select(lanes_below(rest), F32::load_n(x + whole, rest), F32::set1(kLowest));
+    v.store(y + whole);
+    top[1] = max_fast(top[1], v);
   }
+  return of_floats(n, y, y, max_of(max_fast(max_fast(top[0], top[2]), max_fast(top[1], top[3]))), scale);
 }
 template <class T> SKUA_INL F32 below_largest(F32 x, const Row<T>& r) {
   if constexpr (sizeof(T) == 4) return fma(x, F32::set1(r.scale), F32::set1(-r.largest));
@@ -98,73 +119,53 @@ template <bool logarithm, class T> SKUA_INL float exponentials(size_t n, const R
   return sum((acc[0] + acc[2]) + (acc[1] + acc[3]));
 }
 
-template <bool logarithm, class T> SKUA_INL void finish(size_t n, const Row<T>& r, float total) {
+template <bool logarithm, class T, class Y> SKUA_INL void finish(size_t n, const Row<T>& r, float total, Y* y) {
+  const F32 by = logarithm ? log(F32::set1(total * (1 / power_scale))) : F32::set1(in_memory_by<T> / total);
+  const auto last = [&](F32 v) __attribute__((always_inline)) {
+    return logarithm ? below_largest(v, r) - by : v * by;
+  };
+  const T* const from = logarithm ? r.x : r.y;
   const size_t whole = n / L * L, rest = n - whole;
   size_t i = 0;
-  if constexpr (logarithm) {
-    const F32 log_total = log(F32::set1(total * (1 / power_scale)));
-    for (; i + A * L <= whole; i += A * L)
-      SKUA_UNROLL for (size_t a = 0; a < A; ++a)
-        (below_largest(F32::load(r.x + i + a * L), r) - log_total).store(r.y + i + a * L);
-    for (; i < whole; i += L) (below_largest(F32::load(r.x + i), r) - log_total).store(r.y + i);
-    if (rest) (below_largest(F32::load_n(r.x + whole, rest), r) - log_total).store_n(r.y + whole, rest);
-  } else {
-    const F32 factor = F32::set1(in_memory_by<T> / total);
-    for (; i + A * L <= whole; i += A * L)
-      SKUA_UNROLL for (size_t a = 0; a < A; ++a)
-        (F32::load(r.y + i + a * L) * factor).store(r.y + i + a * L);
-    for (; i < whole; i += L) (F32::load(r.y + i) * factor).store(r.y + i);
-    if (rest) (F32::load_n(r.y + whole, rest) * factor).store_n(r.y + whole, rest);
-  }
+  for (; i + A * L <= whole; i += A * L)
+    SKUA_UNROLL for (size_t a = 0; a < A; ++a) last(F32::load(from + i + a * L)).store(y + i + a * L);
+  for (; i < whole; i += L) last(F32::load(from + i)).store(y + i);
+  if (rest) last(F32::load_n(from + whole, rest)).store_n(y + whole, rest);
 }
 
-// The next row's largest is looked for before a row is finished: the way through the lanes for the sum, and then for
-// the largest, is a hundred cycles in which the core has the other row's pass to do.
-template <bool logarithm, class T>
+// Rows of 16-bit elements are widened into a buffer, two in turn, done there in f32 and rounded once: a conversion each
+// way. They are whole vectors there: a load of what part of a vector stored waits until it is in cache (Zen 5: 128 rows
+// of 65 of bf16 5.2 to 3.2 us).
+constexpr size_t kBuffer = 2048;
+
+// T: what stands in memory between the passes. The next row's largest is looked for before a row is finished: the way
+// through the lanes for the sum, and then for the largest, is a hundred cycles in which the core has the other row's
+// pass to do.
+template <bool logarithm, class T, class X>
 SKUA_INL void row_passes(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, float scale) {
-  const T* x = static_cast<const T*>(from);
-  T* y = static_cast<T*>(to);
-  Row<T> row = look_at(n, x, y, scale);
-  for (; rows; --rows) {
-    const float total = exponentials<logarithm>(n, row);
+  constexpr bool widens = sizeof(T) > sizeof(X);
+  alignas(64) T buffer[widens ? 2 * kBuffer : 1];
+  const X* x = static_cast<const X*>(from);
+  X* y = static_cast<X*>(to);
+  const auto look_at_row = [&](size_t r) __attribute__((always_inline)) {
+    if constexpr (widens) return look_at_widened(n, x + r * x_row, buffer + r % 2 * kBuffer, scale);
+    else return look_at(n, x + r * x_row, y + r * y_row, scale);
+  };
+  const size_t powers = widens ? (n + L - 1) / L * L : n;
+  Row<T> row = look_at_row(0);
+  for (size_t r = 0; r < rows; ++r) {
+    const float total = exponentials<logarithm>(powers, row);
     Row<T> next = row;
-    if (rows > 1) next = look_at(n, x += x_row, y += y_row, scale);
-    finish<logarithm>(n, row, total);
+    if (r + 1 < rows) next = look_at_row(r + 1);
+    finish<logarithm>(n, row, total, y + r * y_row);
     row = next;
   }
 }
 
-// Rows of 16-bit elements are widened into a buffer, as many as it holds, done there in f32 and rounded once: a
-// conversion each way instead of five. They are whole vectors there, what is behind them adds no power: a load of what
-// part of a vector stored waits until it is in cache (Zen 5: 128 rows of 65 of bf16 5.2 to 3.2 us).
-constexpr size_t kBuffer = 2048;
-template <class X, class Y> SKUA_INL void convert(size_t n, const X* x, Y* y) {
-  for (; n >= L; n -= L, x += L, y += L) F32::load(x).store(y);
-  if (n) F32::load_n(x, n).store_n(y, n);
-}
-template <class T> SKUA_INL void widen_row(size_t n, const T* x, float* y, F32 behind) {
-  for (; n >= L; n -= L, x += L, y += L) F32::load(x).store(y);
-  if (n) select(lanes_below(n), F32::load_n(x, n), behind).store(y);
-}
 template <bool logarithm, class T>
 void rows(size_t count, size_t n, const void* from, size_t x_row, void* to, size_t y_row, float scale) {
-  if constexpr (sizeof(T) == 2) {
-    if (n <= kBuffer) {
-      alignas(64) float buffer[kBuffer];
-      const T* x = static_cast<const T*>(from);
-      T* y = static_cast<T*>(to);
-      const size_t step = (n + L - 1) / L * L;
-      const F32 behind = F32::set1(scale < 0 ? -kLowest : kLowest);
-      for (size_t many; count; count -= many) {
-        many = count < kBuffer / step ? count : kBuffer / step;
-        for (size_t r = 0; r < many; ++r, x += x_row) widen_row(n, x, buffer + r * step, behind);
-        rows<logarithm, float>(many, scale == 0 ? n : step, buffer, step, buffer, step, scale);
-        for (size_t r = 0; r < many; ++r, y += y_row) convert(n, buffer + r * step, y);
-      }
-      return;
-    }
-  }
-  row_passes<logarithm, T>(count, n, from, x_row, to, y_row, scale);
+  if (sizeof(T) == 2 && n <= kBuffer) row_passes<logarithm, float, T>(count, n, from, x_row, to, y_row, scale);
+  else row_passes<logarithm, T, T>(count, n, from, x_row, to, y_row, scale);
 }
 
 template <bool logarithm, size_t V, bool whole, class T>

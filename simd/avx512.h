@@ -134,6 +134,8 @@ SKUA_INL M32 gt(I32 a, I32 b) { return {_mm512_cmpgt_epi32_mask(a.v, b.v)}; }
 
 // x * 2^n for an integral n; overflows to infinity and underflows through the denormals with one rounding.
 SKUA_INL F32 scalef(F32 x, F32 n) { return {_mm512_maskz_scalef_ps(0xffff, x.v, n.v)}; }
+// 0 where the mask is set, and nothing computed there.
+SKUA_INL F32 scalef_unless(M32 m, F32 x, F32 n) { return {_mm512_maskz_scalef_ps(_knot_mask16(m.m), x.v, n.v)}; }
 
 // |x| by a power of two (of four) in the range, NaN for negative x, 1 for zeros and infinity.
 SKUA_INL F32 mantissa_near_1(F32 x) {

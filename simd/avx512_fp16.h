@@ -10,6 +10,12 @@ struct M16 {
   __mmask32 m;
 };
 
+struct I16 {
+  __m512i v;
+
+  static SKUA_INL I16 set1(int16_t x) { return {_mm512_set1_epi16(x)}; }
+};
+
 struct F16 {
   static constexpr int L = 32;
   static constexpr bool fused = true;
@@ -50,6 +56,32 @@ SKUA_INL F16 clamp_low(F16 x, F16 lo) { return {_mm512_max_ph(lo.v, x.v)}; }
 SKUA_INL F16 clamp_high(F16 x, F16 hi) { return {_mm512_min_ph(hi.v, x.v)}; }
 SKUA_INL F16 min(F16 a, F16 b) { return {_mm512_mask_min_ph(a.v, _mm512_cmp_ph_mask(a.v, a.v, _CMP_ORD_Q), a.v, b.v)}; }
 SKUA_INL F16 max(F16 a, F16 b) { return {_mm512_mask_max_ph(a.v, _mm512_cmp_ph_mask(a.v, a.v, _CMP_ORD_Q), a.v, b.v)}; }
+
+SKUA_INL F16 reciprocal(F16 a) { return {_mm512_maskz_rcp_ph(0xffffffff, a.v)}; }
+template <int mode>
+SKUA_INL F16 rounded(F16 a) {
+  return {_mm512_maskz_roundscale_ph(0xffffffff, a.v, mode | _MM_FROUND_NO_EXC)};
+}
+SKUA_INL F16 trunc(F16 a) { return rounded<_MM_FROUND_TO_ZERO>(a); }
+SKUA_INL F16 round(F16 a) { return rounded<_MM_FROUND_TO_NEAREST_INT>(a); }
+SKUA_INL F16 floor(F16 a) { return rounded<_MM_FROUND_TO_NEG_INF>(a); }
+SKUA_INL F16 ceil(F16 a) { return rounded<_MM_FROUND_TO_POS_INF>(a); }
+SKUA_INL F16 times_power(F16 a, F16 n) { return {_mm512_maskz_scalef_ph(0xffffffff, a.v, n.v)}; }
+
+SKUA_INL I16 as_i16(F16 a) { return {_mm512_castph_si512(a.v)}; }
+SKUA_INL F16 as_f16(I16 a) { return {_mm512_castsi512_ph(a.v)}; }
+SKUA_INL F16 to_f16(I16 a) { return {_mm512_maskz_cvtepi16_ph(0xffffffff, a.v)}; }
+SKUA_INL I16 operator+(I16 a, I16 b) { return {_mm512_add_epi16(a.v, b.v)}; }
+SKUA_INL I16 operator-(I16 a, I16 b) { return {_mm512_sub_epi16(a.v, b.v)}; }
+SKUA_INL I16 operator&(I16 a, I16 b) { return {_mm512_and_si512(a.v, b.v)}; }
+template <int n>
+SKUA_INL I16 shr(I16 a) {
+  return {_mm512_srai_epi16(a.v, n)};
+}
+SKUA_INL F16 copysign(F16 magnitude, F16 sign) {
+  return as_f16(
+      {_mm512_ternarylogic_epi32(as_i16(magnitude).v, as_i16(sign).v, _mm512_set1_epi16(INT16_MAX), 0xe4)});
+}
 
 SKUA_INL F32 half_of(F16 a, int half) {  // 0: the lower lanes
   const __m512i u = _mm512_castph_si512(a.v);

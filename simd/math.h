@@ -41,6 +41,10 @@ SKUA_INL F32 poly_by_halves(F32 x, F32 x2, float c, Rest... rest) {
 // ln 2 in two parts: the first has 9 bits, so n times it is exact for the n of an exponent.
 constexpr float ln2_high = 0x1.63p-1f, ln2_low = -0x1.bd0106p-13f, log2_e = 0x1.715476p+0f;
 
+// Where powers are 0, and that fast: Intel's cores take a hundred cycles for a product that is denormal or nearly, as
+// e^-105 is made of, and none for one that is much less. 2^n has an exponent of 0 there.
+constexpr float power_end = F32::has_scalef ? -1000.0f : -176.0f;
+
 // Adding this rounds to an integer, to even, and leaves the integer plus the bias in the low bits.
 constexpr float rounder(int bias) { return 12582912.0f + static_cast<float>(bias); }
 
@@ -77,7 +81,7 @@ namespace SKUA_ISA {
 namespace {
 #endif
 
-// p * 2^n, n in [-160, 136]: without scalef in two factors, of which the first product is exact and the second rounds
+// p * 2^n, n in [-254, 136]: without scalef in two factors, of which the first product is exact and the second rounds
 // once, also into the denormals.
 constexpr int power_bias = F32::has_scalef ? 0 : 254;
 template <class V>
@@ -93,7 +97,7 @@ SKUA_INL V times_power(V p, ByLn2 s) {
 #if !defined(SKUA_SIMD_LOOKS_UP)
 // e^x to 1.25 ULP. Overflows to infinity, underflows through the denormals to zero.
 SKUA_INL F32 exp(F32 x) {
-  const ByLn2 s = by_ln2<power_bias>(clamp_high(clamp_low(x, F32::set1(-105.0f)), F32::set1(90.0f)));
+  const ByLn2 s = by_ln2<power_bias>(clamp_high(clamp_low(x, F32::set1(power_end)), F32::set1(90.0f)));
   return times_power(exp_poly(s.r), s);
 }
 // The same where the result is normal, without what only others need: a third of it. Where x log2(e) is rounded before
@@ -104,18 +108,20 @@ SKUA_INL F32 exp_of_normal(F32 x) {
   const ByLn2 s = by_ln2<127 + odd>(x);
   return exp_poly(s.r) * as_f32(shl<23>(odd ? s.bits - I32::set1(odd) : s.bits));
 }
-// The same for x up to 40, whose powers of two are all normal once they are multiplied by 2^64.
+// The same for x up to 40, whose powers of two are normal once they are multiplied by 2^64, or 0.
 SKUA_INL F32 exp_below_40(F32 x) {
-  const ByLn2 s = by_ln2<127 + 64>(clamp_low(x, F32::set1(-105.0f)));
+  const ByLn2 s = by_ln2<127 + 64>(clamp_low(x, F32::set1(-132.35f)));
   return exp_poly(s.r) * as_f32(shl<23>(s.bits)) * F32::set1(0x1p-64f);
 }
 
-// What a sum of powers is made of: e^x for x <= 0, times power_scale, so that none is denormal, to 2.5 + |x| ULP.
-// Relative error of the polynomial 2^-23.4.
-constexpr float power_scale = 0x1p64f;
+// What softmax is made of: e^x for x <= 0, times power_scale, to 2.5 + |x| ULP; 0 below least_power, so that neither
+// they nor their shares of a sum below 1000 are denormal, which takes Intel's cores a hundred cycles (a masked row of
+// attention took twelve times as long), and at no cost: 2^n is 0 where its exponent is. Relative error of the
+// polynomial 2^-23.4.
+constexpr float power_scale = 0x1p-11f, least_power = -80.4f;
 SKUA_INL F32 scaled_power(F32 x) {
-  x = clamp_low(x, F32::set1(-105.0f));
-  ByLn2 s = by_ln2<127 + 64>(x);
+  x = clamp_low(x, F32::set1(least_power));
+  ByLn2 s = by_ln2<127 - 11>(x);
   if constexpr (F32::fused) s.r = fnma(s.n, F32::set1(0x1.62e430p-1f), x);
   return poly(s.r, 1.0f, 0x1.fffff6p-1f, 0x1.fffdc4p-2f, 0x1.555a80p-3f, 0x1.573ad8p-5f, 0x1.0fa032p-7f) *
          as_f32(shl<23>(s.bits));
@@ -175,7 +181,7 @@ SKUA_INL ByLn2 by_minus_ln2(F32 x) {
   return {fma(n, F32::set1(ln2_low), fma(n, F32::set1(ln2_high), x)), n, as_i32(shifted)};
 }
 
-// 1 / (1 + e^-x) for x in [-113, 30] or NaN, as u / (u + u e^-x): the unit keeps the sum finite for the smallest x.
+// 1 / (1 + e^-x) for x in [-131, 30] or NaN, as u / (u + u e^-x): the unit keeps the sum finite for the smallest x.
 template <bool exact = true>
 SKUA_INL F32 sigmoid_in_range(F32 x) {
   const ByLn2 s = by_minus_ln2<127 - 64>(x);
@@ -185,11 +191,11 @@ SKUA_INL F32 sigmoid_in_range(F32 x) {
 #endif
 
 // 1 / (1 + e^-x) to 2.75 ULP (2.1 without tables), also where the result is denormal.
-SKUA_INL F32 sigmoid(F32 x) { return sigmoid_in_range(clamp_high(clamp_low(x, F32::set1(-110.0f)), F32::set1(30.0f))); }
+SKUA_INL F32 sigmoid(F32 x) { return sigmoid_in_range(clamp_high(clamp_low(x, F32::set1(-131.0f)), F32::set1(30.0f))); }
 
 // x sigmoid(x) to 3.25 ULP + 2^-142; silu(-infinity) is -0.
 SKUA_INL F32 silu(F32 x) {
-  x = clamp_low(x, F32::set1(-110.0f));
+  x = clamp_low(x, F32::set1(-131.0f));
   return x * sigmoid_in_range(clamp_high(x, F32::set1(30.0f)));
 }
 
@@ -320,7 +326,7 @@ SKUA_INL F32 softplus(F32 x) {
 
 // x tanh(softplus x) = x n / (n + 2), n = e^x (e^x + 2), to 5.25 ULP + 2^-142; mish(-infinity) is -0.
 SKUA_INL F32 mish(F32 x) {
-  const F32 two = F32::set1(2.0f), y = clamp_low(x, F32::set1(-105.0f));
+  const F32 two = F32::set1(2.0f), y = clamp_low(x, F32::set1(power_end));
   const F32 t = exp(clamp_high(y, F32::set1(20.0f)));
   const F32 n = t * (t + two);
   return y * quotient(n, n + two);
@@ -434,7 +440,7 @@ SKUA_INL F32 pow(F32 x, F32 y) {
   const F32 factor = clamp_high(clamp_low(y, F32::set1(-1e30f)), F32::set1(1e30f));
   F32 z = factor * top;
   const F32 z_low = keep_if(lt(abs(z), F32::set1(200.0f)), product_error(factor, top, z) + factor * rest);
-  z = clamp_high(clamp_low(z, F32::set1(-105.0f)), F32::set1(90.0f));
+  z = clamp_high(clamp_low(z, F32::set1(power_end)), F32::set1(90.0f));
   const ByLn2 parts = by_ln2<power_bias>(z);
   F32 r = times_power(exp_poly(parts.r + z_low), parts);
 

@@ -30,18 +30,24 @@ SKUA_INL BySixteenth by_sixteenth(F32 x) {
 }
 
 // e^x to 1.25 ULP for x up to 90. Underflows through the denormals to zero. Relative error of the polynomial 2^-29.2.
-SKUA_INL F32 exp_below_40(F32 x) {
-  const BySixteenth s = by_sixteenth<1>(clamp_low(x, F32::set1(-105.0f)));
+SKUA_INL F32 power_unscaled(BySixteenth s) {
   const F32 t = look_up_16(exp_piece, as_i32(s.shifted));
-  return scalef(fma(t * s.r, poly(s.r, 1.0f, 0x1.000222p-1f, 0x1.5556d4p-3f), t), s.n);
+  return fma(t * s.r, poly(s.r, 1.0f, 0x1.000222p-1f, 0x1.5556d4p-3f), t);
 }
-// What a sum of powers is made of.
-constexpr float power_scale = 1.0f;
-SKUA_INL F32 scaled_power(F32 x) { return exp_below_40(x); }
+SKUA_INL F32 exp_below_40(F32 x) {
+  const BySixteenth s = by_sixteenth<1>(clamp_low(x, F32::set1(power_end)));
+  return scalef(power_unscaled(s), s.n);
+}
+// What softmax is made of: 0 below least_power, as without tables.
+constexpr float power_scale = 1.0f, least_power = -80.0f;
+SKUA_INL F32 scaled_power(F32 x) {
+  const BySixteenth s = by_sixteenth<1>(x);
+  return scalef_unless(lt(x, F32::set1(least_power)), power_unscaled(s), s.n);
+}
 // Overflows to infinity.
 SKUA_INL F32 exp(F32 x) { return exp_below_40(clamp_high(x, F32::set1(90.0f))); }
 
-// 1 / (1 + e^-x) for x in [-113, 30] or NaN; otherwise than exact with another |x| 2^-28 of it as error.
+// 1 / (1 + e^-x) for x in [-131, 30] or NaN; otherwise than exact with another |x| 2^-28 of it as error.
 template <bool exact = true>
 SKUA_INL F32 sigmoid_in_range(F32 x) {
   const BySixteenth s = by_sixteenth<-1, exact>(x);

@@ -9,6 +9,12 @@ struct M16 {
   uint16x8_t m;
 };
 
+struct I16 {
+  int16x8_t v;
+
+  static SKUA_INL I16 set1(int16_t x) { return {vdupq_n_s16(x)}; }
+};
+
 struct F16 {
   static constexpr int L = 8;
   static constexpr bool fused = true;
@@ -116,6 +122,37 @@ SKUA_INL F16 to_f16(F32 low, F32 high) {
 #else
   return {vcombine_f16(vcvt_f16_f32(low.v), vcvt_f16_f32(high.v))};
 #endif
+}
+
+// eight bits, and a step of Newton's
+SKUA_INL F16 reciprocal(F16 a) {
+  const F16 r = {vrecpeq_f16(a.v)};
+  return r * F16{vrecpsq_f16(a.v, r.v)};
+}
+SKUA_INL F16 trunc(F16 a) { return {vrndq_f16(a.v)}; }
+SKUA_INL F16 round(F16 a) { return {vrndnq_f16(a.v)}; }
+SKUA_INL F16 floor(F16 a) { return {vrndmq_f16(a.v)}; }
+SKUA_INL F16 ceil(F16 a) { return {vrndpq_f16(a.v)}; }
+
+SKUA_INL I16 as_i16(F16 a) { return {vreinterpretq_s16_f16(a.v)}; }
+SKUA_INL F16 as_f16(I16 a) { return {vreinterpretq_f16_s16(a.v)}; }
+SKUA_INL F16 to_f16(I16 a) { return {vcvtq_f16_s16(a.v)}; }
+SKUA_INL I16 operator+(I16 a, I16 b) { return {vaddq_s16(a.v, b.v)}; }
+SKUA_INL I16 operator-(I16 a, I16 b) { return {vsubq_s16(a.v, b.v)}; }
+SKUA_INL I16 operator&(I16 a, I16 b) { return {vandq_s16(a.v, b.v)}; }
+template <int n>
+SKUA_INL I16 shr(I16 a) {
+  return {vshrq_n_s16(a.v, n)};
+}
+// By two factors, of which the first product is exact and the second rounds once, also into the denormals.
+SKUA_INL F16 times_power(F16 a, F16 n) {
+  const int16x8_t all = vcvtq_s16_f16(n.v), half = vshrq_n_s16(all, 1), bias = vdupq_n_s16(15);
+  return a * as_f16({vshlq_n_s16(vaddq_s16(half, bias), 10)}) *
+         as_f16({vshlq_n_s16(vaddq_s16(vsubq_s16(all, half), bias), 10)});
+}
+SKUA_INL F16 copysign(F16 magnitude, F16 sign) {
+  return {vreinterpretq_f16_u16(
+      vbslq_u16(vdupq_n_u16(0x8000), vreinterpretq_u16_f16(sign.v), vreinterpretq_u16_f16(magnitude.v)))};
 }
 
 SKUA_INL void pin(F16& a) { asm volatile("" : "+w"(a.v)); }

@@ -32,6 +32,10 @@ SKUA_INL void out_of(F16 x, uint16_t* p) {
        out_of(expression, out + i);                                                                \
      }                                                                                             \
    }}
+// a's digits and sign, with an exponent for [1/2, 1).
+SKUA_INL F16 mantissa(F16 a) {
+  return copysign(as_f16((as_i16(a) & I16::set1(0x3ff)) + I16::set1(0x3800)), a);
+}
 #define TRUTH(mask) select(mask, F16::set1(1.0f), F16::zero())
 
 constexpr HalfOp ops[] = {
@@ -49,6 +53,16 @@ constexpr HalfOp ops[] = {
     MAP("lt", TRUTH(lt(a, b))),
     MAP("gt", TRUTH(gt(a, b))),
     MAP("select", select(lt(a, b), a, c)),
+    MAP("reciprocal", reciprocal(a)),
+    MAP("copysign", copysign(a, b)),
+    MAP("floor", floor(a)),
+    MAP("ceil", ceil(a)),
+    MAP("round", round(a)),
+    MAP("trunc", trunc(a)),
+    MAP("times_power", times_power(mantissa(a), to_f16((as_i16(b) & I16::set1(31)) + (as_i16(c) & I16::set1(15)) -
+                                                       I16::set1(27)))),
+    MAP("integers", to_f16((shr<3>(as_i16(a)) & I16::set1(0x7ff)) + as_i16(b) - as_i16(c))),
+    MAP("bits", as_f16(shr<5>(as_i16(a)))),
     {nullptr, nullptr},
 };
 

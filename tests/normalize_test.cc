@@ -45,7 +45,7 @@ Want softmax(const Data& data, size_t axis, bool logarithm, float scale) {
                      total = (double(n) / 4 + 8) * kEps;
         w.value[at(k)] = logarithm ? d - std::log(sum) : std::exp(d) / sum;
         w.bound[at(k)] = logarithm ? argument + total + 2 * kEps * (std::fabs(d) + std::log(sum))
-                                   : (argument + total) * std::exp(d) / sum + 2 * double(FLT_MIN);
+                                   : (argument + total) * std::exp(d) / sum + 0x1p-115;  // e^-80
         // Rounding to 16 bits: of the power that waits in y for the sum, and of the result.
         if (!logarithm && sum > 0) w.bound[at(k)] += half_ulp(data.t.type, std::exp(d)) / sum;
         w.bound[at(k)] += half_ulp(data.t.type, std::fabs(w.value[at(k)]) + w.bound[at(k)]);

@@ -67,4 +67,61 @@ TEST(Speed, RunOfSixteenAdditions) {
   skua_context_destroy(context);
 }
 
+// What is too small to be a normal float costs some cores a hundred cycles, and a vector has one in it as soon as any
+// of its lanes does. Functions of numbers far from 0 do not come by there.
+TEST(Speed, FunctionsFarFromZero) {
+  SKIP_WHERE_TIME_MEANS_NOTHING();
+  std::vector<float> x(6000), y(x.size());
+  const skua_tensor t = shape({x.size()});
+  const skua_buffer in = skua_host_buffer(x.data()), out = skua_host_buffer(y.data());
+  for (const char* isa : isas())
+    for (int kind = 0; kind < SKUA_UNARY_KIND_COUNT; ++kind) {
+      Context context(isa);
+      skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+      d.kind = skua_unary_kind(kind);
+      d.b = 1;
+      Op op;
+      SKUA_EXPECT_OK(skua_unary_create(context, &d, &op));
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
+      const auto time = [&](float far) {
+        for (size_t i = 0; i < x.size(); ++i) x[i] = i % 7 == 3 ? far : 0.5f + float(i % 13) / 4;
+        return median_nanoseconds(21, 10, [&] { skua_plan_run(plan, &in, 1, &out, 1, nullptr, 0, nullptr); });
+      };
+      const double plain = time(1);
+      for (const float far : {5e3f, -5e3f, INFINITY, -INFINITY, 0.0f}) {
+        if (std::isinf(far) && (kind == SKUA_UNARY_SIN || kind == SKUA_UNARY_COS)) continue;
+        EXPECT_LE(std::min(time(far), time(far)), 3 * plain) << isa << " function " << kind << " of " << far;
+      }
+      skua_plan_destroy(plan);
+    }
+}
+
+// Masks of attention are -infinity, or numbers as good as it.
+TEST(Speed, SoftmaxOfMaskedRows) {
+  SKIP_WHERE_TIME_MEANS_NOTHING();
+  constexpr size_t kRows = 32, kColumns = 197;
+  for (const char* isa : isas())
+    for (const bool log : {false, true}) {
+      Context context(isa);
+      skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
+      d.log = log;
+      Op op;
+      SKUA_EXPECT_OK(skua_softmax_create(context, &d, &op));
+      const skua_tensor t = shape({kRows, kColumns});
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
+      std::vector<float> x(kRows * kColumns), y(x.size());
+      const skua_buffer in = skua_host_buffer(x.data()), out = skua_host_buffer(y.data());
+      const auto time = [&](float masked) {
+        for (size_t i = 0; i < x.size(); ++i) x[i] = i % 7 == 3 ? masked : float(i % 13) / 4;
+        return median_nanoseconds(21, 20, [&] { skua_plan_run(plan, &in, 1, &out, 1, nullptr, 0, nullptr); });
+      };
+      const double plain = time(0);
+      for (const float masked : {-INFINITY, -1e30f, -1e4f, -150.0f, -100.0f, -90.0f})
+        EXPECT_LE(std::min(time(masked), time(masked)), 3 * plain) << isa << (log ? " log" : "") << " of " << masked;
+      skua_plan_destroy(plan);
+    }
+}
+
 }  // namespace

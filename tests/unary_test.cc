@@ -117,8 +117,10 @@ Want want_for(const Function& f, const std::vector<float>& x, const char* isa) {
   return w;
 }
 
-void create(skua_context* context, const Function& f, Op& op, skua_dtype type = SKUA_DTYPE_F32) {
+void create(skua_context* context, const Function& f, Op& op, skua_dtype type = SKUA_DTYPE_F32,
+            skua_numerics numerics = SKUA_NUMERICS_DEFAULT) {
   skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+  d.numerics = numerics;
   d.input_type = d.output_type = type;
   d.kind = f.kind;
   d.a = f.a;
@@ -391,6 +393,71 @@ TEST(Unary, ManyPieces) {
   }
 }
 
+// Long functions that are computed in halves throughout, and to what.
+bool has_halves(skua_unary_kind kind) {
+  for (const auto each : {SKUA_UNARY_EXP, SKUA_UNARY_LOG, SKUA_UNARY_SIGMOID, SKUA_UNARY_SILU, SKUA_UNARY_TANH,
+                          SKUA_UNARY_GELU_TANH})
+    if (kind == each) return true;
+  return false;
+}
+Want want_in_halves(const Function& f, const std::vector<float>& x) {
+  const double units = f.kind == SKUA_UNARY_SILU || f.kind == SKUA_UNARY_TANH ? 3 : 2,
+               absolute = f.kind == SKUA_UNARY_SILU ? 0x1p-20 : f.kind == SKUA_UNARY_GELU_TANH ? 0x1p-12 : 0;
+  Want w{std::vector<double>(x.size()), std::vector<double>(x.size())};
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double y = w.value[i] = f.exact(double(x[i]), double(f.a), double(f.b));
+    w.bound[i] = std::isfinite(y) ? units * 2 * half_ulp(SKUA_DTYPE_F16, std::fmin(std::fabs(y), 65504)) + absolute : 0;
+  }
+  return w;
+}
+
+std::string kernel_of(const skua_op* op, const skua_tensor& x) {
+  skua_plan* plan = nullptr;
+  SKUA_EXPECT_OK(skua_op_plan(op, &x, 1, nullptr, 0, &plan));
+  const std::string name = plan ? skua_plan_kernel(plan) : "";
+  skua_plan_destroy(plan);
+  return name;
+}
+
+// Every half. STRICT computes them as in f32.
+TEST(Unary, InHalves) {
+  if (half_types().empty()) GTEST_SKIP() << "a build without half types";
+  Data sweep;
+  for (unsigned bits = 0; bits < 65536; bits += small() ? 61 : 1)
+    sweep.v.push_back(skua::widen(skua::f16{uint16_t(bits)}));
+  sweep.t = resolved(shape({sweep.v.size()}, SKUA_DTYPE_F16));
+  for (const char* isa : isas(SKUA_DTYPE_F16)) {
+    if (!std::strstr(isa, "fp16")) continue;
+    Context context(isa);
+    for (const Function& f : functions) {
+      if (!has_halves(f.kind)) continue;
+      SCOPED_TRACE(testing::Message() << f.name << " " << isa);
+      Op op, strict;
+      create(context, f, op, SKUA_DTYPE_F16);
+      create(context, f, strict, SKUA_DTYPE_F16, SKUA_NUMERICS_STRICT);
+      EXPECT_NE(kernel_of(op, sweep.t).find(isa), std::string::npos) << kernel_of(op, sweep.t);
+      EXPECT_EQ(kernel_of(strict, sweep.t).find(isa), std::string::npos) << kernel_of(strict, sweep.t);
+      const Data y = run(op, {sweep})[0];
+      Want want = want_in_halves(f, sweep.v);
+      expect_close(y, want.value, want.bound);
+      for (size_t i = 0; f.kind == SKUA_UNARY_TANH && i < y.v.size(); ++i)
+        EXPECT_TRUE(std::isnan(y.v[i]) || std::signbit(y.v[i]) == std::signbit(sweep.v[i])) << sweep.v[i];
+      if (std::getenv("SKUA_TEST_PRINT")) {
+        double worst = 0, at = 0;
+        for (size_t i = 0; i < y.v.size(); ++i) {
+          const double w = want.value[i], share = std::fabs(double(y.v[i]) - w) / want.bound[i];
+          if (std::fabs(w) < 65504 && share > worst) worst = share, at = double(sweep.v[i]);
+        }
+        std::printf("%-14s %-7s %.2f of its bound at %g\n", f.name, isa, worst, at);
+      }
+      want = want_for(f, sweep.v, "");
+      for (size_t i = 0; i < want.value.size(); ++i)
+        want.bound[i] += half_ulp(SKUA_DTYPE_F16, std::fabs(want.value[i]) + want.bound[i]);
+      expect_close(run(strict, {sweep})[0], want.value, want.bound);
+    }
+  }
+}
+
 // Values of all exponents, NaN and infinities among them: the f32 result, rounded once. Where short functions compute
 // in halves their bound in units of the last place is one of halves.
 TEST(Unary, HalfTypes) {
@@ -408,6 +475,8 @@ TEST(Unary, HalfTypes) {
         Op op;
         create(context, f, op, type);
         const auto expect = [&](const Data& x, const Data& y) {
+          if (type == SKUA_DTYPE_F16 && has_halves(f.kind) && std::strstr(isa, "fp16"))
+            return expect_close(y, want_in_halves(f, dense(x)).value, want_in_halves(f, dense(x)).bound);
           Want want = want_for(f, dense(x), isa);
           const double roundings = type == SKUA_DTYPE_F16 && std::strstr(isa, "fp16") ? 1 + 2 * f.ulp : 1;
           for (size_t i = 0; i < want.value.size(); ++i)
@@ -451,6 +520,9 @@ TEST(Unary, SaysWhatIsWrong) {
   refused(d, SKUA_STATUS_INVALID_ARGUMENT, "unary: clamps to [2, 0], a must be <= b");
   d.a = kNan;
   refused(d, SKUA_STATUS_INVALID_ARGUMENT, "unary: clamps to [nan, 0], a must be <= b");
+  d = SKUA_UNARY_DESC_INIT;
+  d.numerics = skua_numerics(3);
+  refused(d, SKUA_STATUS_INVALID_ARGUMENT, "unary: numerics is 3, unknown");
   d = SKUA_UNARY_DESC_INIT;
   d.output_type = SKUA_DTYPE_F16;
   refused(d, SKUA_STATUS_UNSUPPORTED, "unary: output_type is f16 and input_type is f32; they must be of one type");

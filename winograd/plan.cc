@@ -132,7 +132,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double in = double(winograd_products(p.variant)) *
                     ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far *
                     double(ceil_div(s.in_channels, p.in->vector));
-  const bool sapphire_rapids = lanes >= 16 && !m.logic_apart && m.streams == 2 && !integer,
+  const bool sapphire_rapids = lanes >= 16 && m.sapphire_rapids && !integer,
              strided = winograd_stride(p.variant) > 1, half = p.element == Element::f16;
   // With a stride of 2 pixels two apart are four transforms (Zen 5: 250 cycles more for each line, at 16 to 64
   // channels; Zen 3, whose vectors are half as long: 750 at 16; Sapphire Rapids, 16 to 256: 150, of f16 none).

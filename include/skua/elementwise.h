@@ -8,8 +8,9 @@
  *     u8 and back too), ADD, SUB, MUL, DIV, MIN, MAX, SQUARED_DIFFERENCE and PRELU of any scales with activations NONE,
  *     RELU, RELU6 and CLAMP.
  *
- * The functions are computed as in f32 and rounded once to the type; those of a few operations may be computed in f16
- * where the CPU does that. */
+ * The functions are computed as in f32 and rounded once to the type. Where the CPU computes in f16 those of a few
+ * operations may be computed in f16 and, unless a unary operator's numerics is STRICT, EXP, LOG, SIGMOID, SILU, TANH
+ * and GELU_TANH, to 3 units in the last place of f16 at most (elementwise/README.md). */
 #ifndef SKUA_ELEMENTWISE_H_
 #define SKUA_ELEMENTWISE_H_
 
@@ -63,6 +64,7 @@ typedef struct skua_unary_desc {
   skua_dtype input_type, output_type;
   float a, b; /* parameters, as in the list above */
   skua_quantization input_q, output_q;
+  skua_numerics numerics; /* STRICT: long functions of f16 as in f32, rounded once */
 } skua_unary_desc;
 
 static inline skua_unary_desc skua_unary_desc_init(void) {
