@@ -147,7 +147,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
     if (widens && tile->vector < 16) cold *= 0.8;
     // Floats: a Sapphire Rapids reads 38 bytes a cycle of L2 by halves of a line, 47 by lines (672-168 4.4 and 3.6 us).
     if (kArch == Arch::x86_64 && !machine.logic_apart && tile->element == Element::f32 && tile->vector < 16 &&
-        bytes <= double(machine.l2))
+        (cached || bytes <= double(machine.l2)))
       cold *= 0.8;
     const bool close = 4 * double(n) * double(depth) <= double(machine.l1);
     const double first = widens && tile->vector >= 16 && close ? 15 * double(vectors) : 0;
@@ -244,6 +244,13 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
                          ? s.m / s.types.line * rows_with_gaps(s.types.line, s.types.line_rows, k->mr)
                          : s.m;
     double cycles = gemm_cycles(k, m, s.n, s.depth, false, s.types.taps, table_of(k).overlaps ? s.types.line : 0);
+    // A plan does not know its workers, and of two each has its part of these in L2, where wider vectors and products
+    // in halves are faster, as they hardly are beyond it (Sapphire Rapids, two workers: 1x1000x1280 of f16 17 us in
+    // halves and 42 else, 1x1000x1024 of floats 24 us by AVX-512 and 38 by AVX2; one worker 109 and 114, 97 and 92).
+    const double of_b = double(s.n) * double(s.depth) * element_bytes(table_of(k).b),
+                 l2 = double(machine_for(k->isa).l2);
+    if (s.m == 1 && of_b > l2 && of_b <= 2 * l2)
+      cycles = 0.5 * (cycles + gemm_cycles(k, m, s.n, s.depth, true, s.types.taps));
     // not by the tile's loop (Zen 3: one pixel of 672-168 7.6 us, by 4x24 9.5)
     const bool by_row =
         s.m == 1 && double(s.n) * double(s.depth) * sizeof(float) <= double(kSoon) && has_row(k, s.n, s.depth);
