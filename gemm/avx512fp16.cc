@@ -73,7 +73,8 @@ SKUA_INL void finish_halves(const GemmTile& t, size_t first, const F16 (&acc)[MR
   const C* residual = t.residual ? static_cast<const C*>(t.residual[0]) + ptrdiff_t(first) * t.residual_step : nullptr;
   const auto put = [&](int r, int v, int half, auto lanes) __attribute__((always_inline)) {
     const int j = v * L + half * H;
-    F32 y = half_of(acc[r][v], half) + F32::load(t.bias + j);
+    F32 y = half_of(acc[r][v], half);
+    if (t.bias) y = y + F32::load(t.bias + j);
     if (residual) y = y + lanes.load(residual + r * t.residual_step + j);
     lanes.store(clamp_high(clamp_low(y, low), high), c + r * t.c_step + j);
   };
@@ -140,7 +141,7 @@ template <int MR, int NV, int lines = 0> void tile(const GemmTile& t) {
   finish_sums(t, sums, NV * L, MR, t.c, t.residual);
 }
 template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
-  if (t.segment_count * t.k <= t.block && t.bias && plain_end(t)) {
+  if (t.segment_count * t.k <= t.block && plain_end(t)) {
     for (size_t i = 0; i < t.groups; ++i)
       multiply<MR, NV, lines, Even, true>(
           t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, nullptr);

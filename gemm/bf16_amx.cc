@@ -37,7 +37,7 @@ struct Pairs {
   }
   // as finish_plain()
   struct End {
-    static bool serves(const GemmTile& t) { return plain_end(t) && t.bias && !t.residual && !t.hard_swish; }
+    static bool serves(const GemmTile& t) { return plain_end(t) && !t.residual && !t.hard_swish; }
     const float* bias;
     const bool kind;  // C is f32
     const F32 low, high;
@@ -48,7 +48,9 @@ struct Pairs {
       F32 add[kWide], low, high;
       size_t column;
       SKUA_INL Ready(const End& end, size_t first) : low(end.low), high(end.high), column(first) {
-        SKUA_UNROLL for (int v = 0; v < kWide; ++v) add[v] = F32::load(end.bias + column + v * kLanes);
+        // -0 changes no sum
+        SKUA_UNROLL for (int v = 0; v < kWide; ++v)
+          add[v] = end.bias ? F32::load(end.bias + column + v * kLanes) : F32::set1(-0.0f);
       }
       SKUA_INL void one(const TileRows& rows, const float* sums, int r) const {
         T* to = reinterpret_cast<T*>(rows.c[r]) + column;

@@ -28,12 +28,14 @@ SKUA_INL void finish_plain(const GemmTile& t, const float* sums, size_t step, si
     const C* x = residual ? static_cast<const C*>(residual_rows[r]) : nullptr;
     size_t j = 0;
     for (; j < whole; j += L) {
-      F32 y = F32::load(sums + j) + F32::load(t.bias + j);
+      F32 y = F32::load(sums + j);
+      if (t.bias) y = y + F32::load(t.bias + j);
       if constexpr (residual) y = y + F32::load(x + j);
       clamp_high(clamp_low(y, low), high).store(c + j);
     }
     if (!tail) continue;
-    F32 y = F32::load(sums + j) + F32::load(t.bias + j);
+    F32 y = F32::load(sums + j);
+    if (t.bias) y = y + F32::load(t.bias + j);
     if constexpr (residual) y = y + F32::load_n(x + j, tail);
     clamp_high(clamp_low(y, low), high).store_n(c + j, tail);
   }
@@ -44,7 +46,7 @@ SKUA_INL void finish_plain(const GemmTile& t, const float* sums, size_t step, si
 template <class C>
 __attribute__((noinline)) void finish_sums_as(const GemmTile& t, const float* sums, size_t step, size_t rows,
                                               void* const* c_rows, const void* const* residual_rows) {
-  if (plain_end(t) && t.bias && !(kSwishes && t.hard_swish))
+  if (plain_end(t) && !(kSwishes && t.hard_swish))
     return residual_rows ? finish_plain<C, true>(t, sums, step, rows, c_rows, residual_rows)
                          : finish_plain<C, false>(t, sums, step, rows, c_rows, nullptr);
   constexpr size_t L = F32::L;
