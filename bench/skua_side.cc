@@ -183,6 +183,7 @@ class Skua : public Contestant {
       }
       case Op::unary: {
         skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+        d.numerics = bench_numerics;
         d.input_type = d.output_type = l.type;
         d.kind = l.unary;
         d.a = l.unary == SKUA_UNARY_LEAKY_RELU ? 0.1f : l.unary == SKUA_UNARY_CLAMP ? -1.0f : 1.0f;
