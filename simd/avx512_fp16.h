@@ -20,7 +20,7 @@ struct F16 {
   static constexpr int L = 32;
   static constexpr bool fused = true;
   static constexpr int registers = 32;
-  static constexpr bool by_lane = false;
+  static constexpr bool by_lane = false, has_scalef = true;
   __m512h v;
 
   static SKUA_INL __mmask32 first(size_t n) { return static_cast<__mmask32>((uint64_t{1} << n) - 1); }
@@ -66,7 +66,7 @@ SKUA_INL F16 trunc(F16 a) { return rounded<_MM_FROUND_TO_ZERO>(a); }
 SKUA_INL F16 round(F16 a) { return rounded<_MM_FROUND_TO_NEAREST_INT>(a); }
 SKUA_INL F16 floor(F16 a) { return rounded<_MM_FROUND_TO_NEG_INF>(a); }
 SKUA_INL F16 ceil(F16 a) { return rounded<_MM_FROUND_TO_POS_INF>(a); }
-SKUA_INL F16 times_power(F16 a, F16 n) { return {_mm512_maskz_scalef_ph(0xffffffff, a.v, n.v)}; }
+SKUA_INL F16 scalef(F16 a, F16 n) { return {_mm512_maskz_scalef_ph(0xffffffff, a.v, n.v)}; }
 
 SKUA_INL I16 as_i16(F16 a) { return {_mm512_castph_si512(a.v)}; }
 SKUA_INL F16 as_f16(I16 a) { return {_mm512_castsi512_ph(a.v)}; }
@@ -74,6 +74,10 @@ SKUA_INL F16 to_f16(I16 a) { return {_mm512_maskz_cvtepi16_ph(0xffffffff, a.v)};
 SKUA_INL I16 operator+(I16 a, I16 b) { return {_mm512_add_epi16(a.v, b.v)}; }
 SKUA_INL I16 operator-(I16 a, I16 b) { return {_mm512_sub_epi16(a.v, b.v)}; }
 SKUA_INL I16 operator&(I16 a, I16 b) { return {_mm512_and_si512(a.v, b.v)}; }
+template <int n>
+SKUA_INL I16 shl(I16 a) {
+  return {_mm512_slli_epi16(a.v, n)};
+}
 template <int n>
 SKUA_INL I16 shr(I16 a) {
   return {_mm512_srai_epi16(a.v, n)};

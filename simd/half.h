@@ -9,7 +9,7 @@
 //   + - * and unary - abs
 //   copysign floor ceil round trunc   exact; round to even
 //   reciprocal(a)                     1 / a within 2^-9 of it, for a and 1 / a that are no denormals
-//   times_power(a, n)                 a * 2^n, rounded once; |a| in [1/2, 2], n an integer in [-27, 19]
+//   scalef(a, n)                      a * 2^n, rounded once, for an integer n; only where has_scalef
 //   fma(a, b, c) fnma(a, b, c)        a * b + c and c - a * b, rounded once
 //   fma_lane<i>(acc, b, a)            acc + b * a[i], only where by_lane; rounds twice on AArch32. It stays where it is
 //                                     written: see below
@@ -20,7 +20,7 @@
 //   lt gt select(m, a, b)             with the mask M16
 //   to_f32(a, low, high)              lanes 0..L/2-1 and L/2..L-1, exact
 //   to_f16(low, high)                 the other way, rounded; NaN stays NaN
-//   I16   lanes of signed integers as wide: set1 as_i16 as_f16 to_f16 (rounded) + - & shr<n> (keeps the sign)
+//   I16   lanes of signed integers as wide: set1 as_i16 as_f16 to_f16 (rounded) + - & shl<n> shr<n> (keeps the sign)
 //   pin(x)                            as for F32
 #pragma once
 

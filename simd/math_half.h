@@ -19,22 +19,36 @@ SKUA_INL F16 poly(F16 x, float c, Rest... rest) {
 
 // ln 2 in two parts: the first has 4 bits, so what n times it leaves of x is exact.
 constexpr float half_ln2_high = 0x1.6p-1f, half_ln2_low = 0x1.72p-8f, half_log2_e = 0x1.714p+0f;
-constexpr float half_rounder = 1536.0f;  // adding it rounds to an integer, to even
 // Beyond, e^-x is less than half of the least denormal.
 constexpr float half_exp_end = 18.0f;
+
+// p * 2^n, n in [-30, 30]: without scalef in two factors, of which the first product is exact and the second rounds
+// once, also into the denormals. The low bits of `shifted` are n + half_power_bias: adding 1536 and that rounds to an
+// integer, to even.
+constexpr int half_power_bias = F16::has_scalef ? 0 : 30;
+constexpr float half_rounder = 1536.0f + half_power_bias;
+template <class V>
+SKUA_INL V times_power(V p, V n, V shifted) {
+  if constexpr (V::has_scalef) {
+    return scalef(p, n);
+  } else {
+    const I16 bits = as_i16(shifted), half = shr<1>(bits);
+    return p * as_f16(shl<10>(half)) * as_f16(shl<10>(bits - half));
+  }
+}
 
 // e^x to 1 ULP.
 SKUA_INL F16 exp(F16 x) {
   x = clamp_high(clamp_low(x, F16::set1(-half_exp_end)), F16::set1(12.0f));
-  const F16 rounder = F16::set1(half_rounder), n = fma(x, F16::set1(half_log2_e), rounder) - rounder,
+  const F16 rounder = F16::set1(half_rounder), shifted = fma(x, F16::set1(half_log2_e), rounder), n = shifted - rounder,
             r = fnma(n, F16::set1(half_ln2_low), fnma(n, F16::set1(half_ln2_high), x));
-  return times_power(poly(r, 1.0f, 1.0f, 0x1.02p-1f, 0x1.54p-3f), n);
+  return times_power(poly(r, 1.0f, 1.0f, 0x1.02p-1f, 0x1.54p-3f), n, shifted);
 }
 // e^-x for x in [0, half_exp_end] or NaN.
 SKUA_INL F16 exp_of_minus(F16 x) {
-  const F16 rounder = F16::set1(half_rounder), n = fnma(x, F16::set1(half_log2_e), rounder) - rounder,
-            r = fma(n, F16::set1(half_ln2_low), fma(n, F16::set1(half_ln2_high), x));
-  return times_power(poly(r, 1.0f, -1.0f, 0x1.02p-1f, -0x1.54p-3f), n);
+  const F16 rounder = F16::set1(half_rounder), shifted = fnma(x, F16::set1(half_log2_e), rounder),
+            n = shifted - rounder, r = fma(n, F16::set1(half_ln2_low), fma(n, F16::set1(half_ln2_high), x));
+  return times_power(poly(r, 1.0f, -1.0f, 0x1.02p-1f, -0x1.54p-3f), n, shifted);
 }
 
 // a / b, nearly rounded once: what a product with the reciprocal leaves makes up for its error. For b and 1 / b that

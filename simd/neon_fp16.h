@@ -19,7 +19,7 @@ struct F16 {
   static constexpr int L = 8;
   static constexpr bool fused = true;
   static constexpr int registers = F32::registers;
-  static constexpr bool by_lane = true;
+  static constexpr bool by_lane = true, has_scalef = false;
   float16x8_t v;
 
   static SKUA_INL F16 load(const f16* p) { return {vreinterpretq_f16_u16(vld1q_u16(&p->bits))}; }
@@ -141,14 +141,12 @@ SKUA_INL I16 operator+(I16 a, I16 b) { return {vaddq_s16(a.v, b.v)}; }
 SKUA_INL I16 operator-(I16 a, I16 b) { return {vsubq_s16(a.v, b.v)}; }
 SKUA_INL I16 operator&(I16 a, I16 b) { return {vandq_s16(a.v, b.v)}; }
 template <int n>
+SKUA_INL I16 shl(I16 a) {
+  return {vshlq_n_s16(a.v, n)};
+}
+template <int n>
 SKUA_INL I16 shr(I16 a) {
   return {vshrq_n_s16(a.v, n)};
-}
-// By two factors, of which the first product is exact and the second rounds once, also into the denormals.
-SKUA_INL F16 times_power(F16 a, F16 n) {
-  const int16x8_t all = vcvtq_s16_f16(n.v), half = vshrq_n_s16(all, 1), bias = vdupq_n_s16(15);
-  return a * as_f16({vshlq_n_s16(vaddq_s16(half, bias), 10)}) *
-         as_f16({vshlq_n_s16(vaddq_s16(vsubq_s16(all, half), bias), 10)});
 }
 SKUA_INL F16 copysign(F16 magnitude, F16 sign) {
   return {vreinterpretq_f16_u16(

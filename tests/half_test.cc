@@ -132,17 +132,18 @@ TEST_P(Half, Operations) {
       {"ceil", [](uint16_t x, uint16_t, uint16_t) { return half(std::ceil(value(x))); }},
       {"round", [](uint16_t x, uint16_t, uint16_t) { return half(std::nearbyint(value(x))); }},
       {"trunc", [](uint16_t x, uint16_t, uint16_t) { return half(std::trunc(value(x))); }},
-      {"times_power",
-       [](uint16_t x, uint16_t y, uint16_t z) {
+      {"scalef",
+       [this](uint16_t x, uint16_t y, uint16_t) {
          const auto m = static_cast<uint16_t>((x & 0x83ff) | 0x3800);
-         return half(std::ldexp(value(m), (y & 31) + (z & 15) - 27));
+         return u->has_scalef ? half(std::ldexp(value(m), (y & 63) - 35)) : m;
        }},
       {"integers",
        [](uint16_t x, uint16_t y, uint16_t z) {
          const int shifted = static_cast<int16_t>(x) >> 3 & 0x7ff;
          return half(static_cast<int16_t>(static_cast<uint16_t>(shifted + y - z)));
        }},
-      {"bits", [](uint16_t x, uint16_t, uint16_t) { return static_cast<uint16_t>(static_cast<int16_t>(x) >> 5); }},
+      {"bits",
+       [](uint16_t x, uint16_t, uint16_t) { return static_cast<uint16_t>((static_cast<int16_t>(x) >> 5) * 8); }},
   };
   std::vector<uint16_t> out(a.size());
   for (const auto* op = u->ops; op->name; ++op) {

@@ -36,6 +36,10 @@ SKUA_INL void out_of(F16 x, uint16_t* p) {
 SKUA_INL F16 mantissa(F16 a) {
   return copysign(as_f16((as_i16(a) & I16::set1(0x3ff)) + I16::set1(0x3800)), a);
 }
+template <class V> SKUA_INL V scaled(V a, [[maybe_unused]] V n) {
+  if constexpr (V::has_scalef) return scalef(a, n);
+  else return a;
+}
 #define TRUTH(mask) select(mask, F16::set1(1.0f), F16::zero())
 
 constexpr HalfOp ops[] = {
@@ -59,10 +63,9 @@ constexpr HalfOp ops[] = {
     MAP("ceil", ceil(a)),
     MAP("round", round(a)),
     MAP("trunc", trunc(a)),
-    MAP("times_power", times_power(mantissa(a), to_f16((as_i16(b) & I16::set1(31)) + (as_i16(c) & I16::set1(15)) -
-                                                       I16::set1(27)))),
+    MAP("scalef", scaled(mantissa(a), to_f16((as_i16(b) & I16::set1(63)) - I16::set1(35)))),
     MAP("integers", to_f16((shr<3>(as_i16(a)) & I16::set1(0x7ff)) + as_i16(b) - as_i16(c))),
-    MAP("bits", as_f16(shr<5>(as_i16(a)))),
+    MAP("bits", as_f16(shl<3>(shr<5>(as_i16(a))))),
     {nullptr, nullptr},
 };
 
@@ -80,6 +83,7 @@ const HalfUnit unit = {
     TEXT(SKUA_ISA),
     L,
     F16::by_lane,
+    F16::has_scalef,
     ops,
     [](const uint16_t* from, uint16_t* out, size_t n) {
       out_of(F16::load_n(reinterpret_cast<const f16*>(from), n), out);

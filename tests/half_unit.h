@@ -16,7 +16,7 @@ struct HalfOp {
 struct HalfUnit {
   const char* isa;
   int lanes;
-  bool by_lane;
+  bool by_lane, has_scalef;
   const HalfOp* ops;
   void (*copy_n)(const uint16_t* in, uint16_t* out, size_t n);      // load_n then store of all lanes
   void (*store_n)(const uint16_t* in, uint16_t* out, size_t n);     // load then store_n
