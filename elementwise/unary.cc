@@ -40,13 +40,18 @@ struct Plan : skua_plan {
   double cycles;  // per element
 };
 
+bool serves(const Kernel* k, void* arg) {
+  const Config& c = static_cast<const Op*>(arg)->config;
+  return k->variant == int(c.kind) || (!c.strict && k->variant == kInHalves + int(c.kind));
+}
+
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
-  const auto find = [&](int variant) {
-    return find_kernel(op.ctx, elementwise_tables, KernelKind::unary, variant, Element(op.config.type));
-  };
-  op.kernel = op.config.strict ? nullptr : find(kInHalves + int(op.config.kind));
-  if (!op.kernel) op.kernel = find(int(op.config.kind));
+  op.kernel = nullptr;
+  each_kernel(op.ctx, elementwise_tables, KernelKind::unary, -1, [](const Kernel* k, void* arg) {
+    Op& op = *static_cast<Op*>(arg);
+    if (!op.kernel && serves(k, &op)) op.kernel = k;
+  }, &op, Element(op.config.type), serves);
   return op.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("unary: %s has no kernel in this build", names[op.config.kind]);
 }
 
@@ -86,7 +91,10 @@ void run(const RunArgs& args) {
   run_loops(args, p.loops, base, p.cycles, compute_rows, p.op, p.kernel);
 }
 
-void explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const Plan*>(plan)->loops, text); }
+void explain(const skua_plan* plan, Text& text) {
+  if (plan->kernel->variant >= kInHalves) text.add("  computed in f16\n");
+  explain_loops(static_cast<const Plan*>(plan)->loops, text);
+}
 
 const OpClass unary_class = {
     .name = "unary", .id = 8,

@@ -71,6 +71,11 @@ SKUA_INL F32 expm1_tail(F32 r) {
   return poly(r, 0x1.fffffep-2f, 0x1.5554b4p-3f, 0x1.5556f2p-5f, 0x1.12254ap-7f, 0x1.6b9c68p-10f);
 }
 
+// -|x| for softplus: of more than 40, whose power changes no sum, -40, lest it were denormal; f where its square is not
+// nothing beside t, 0 where that might be denormal.
+SKUA_INL F32 below_zero(F32 x) { return min_fast(clamp_low(-x, F32::set1(-40.0f)), x); }
+SKUA_INL F32 where_squares_count(F32 t, F32 f) { return keep_if(gt(t, F32::set1(0x1p-30f)), f); }
+
 #if defined(SKUA_SIMD_LOOKS_UP)
 }  // namespace
 }  // namespace SKUA_ISA
@@ -118,12 +123,13 @@ SKUA_INL F32 exp_below_40(F32 x) {
 // they nor their shares of a sum below 1000 are denormal, which takes Intel's cores a hundred cycles (a masked row of
 // attention took twelve times as long), and at no cost: 2^n is 0 where its exponent is. Relative error of the
 // polynomial 2^-23.4.
-constexpr float power_scale = 0x1p-11f, least_power = -80.4f;
+constexpr float power_scale = 0x1p-10f, least_power = -80.4f;
 SKUA_INL F32 scaled_power(F32 x) {
   x = clamp_low(x, F32::set1(least_power));
   ByLn2 s = by_ln2<127 - 11>(x);
   if constexpr (F32::fused) s.r = fnma(s.n, F32::set1(0x1.62e430p-1f), x);
-  return poly(s.r, 1.0f, 0x1.fffff6p-1f, 0x1.fffdc4p-2f, 0x1.555a80p-3f, 0x1.573ad8p-5f, 0x1.0fa032p-7f) *
+  // twice the polynomial, so that it leaves the least power of two normal
+  return poly(s.r, 2.0f, 0x1.fffff6p+0f, 0x1.fffdc4p-1f, 0x1.555a80p-2f, 0x1.573ad8p-4f, 0x1.0fa032p-6f) *
          as_f32(shl<23>(s.bits));
 }
 #endif
@@ -272,9 +278,8 @@ SKUA_INL ByPower by_power(F32 x) {
   return {as_f32((i & I32::set1(0x007fffff)) + root) - F32::set1(1.0f), e};
 }
 
-// e ln 2 + ln(1 + f) for f in [sqrt 1/2 - 1, sqrt 2 - 1].
-SKUA_INL F32 log_sum(F32 e, F32 f) {
-  const F32 f2 = f * f;
+// e ln 2 + ln(1 + f), and f^2, for f in [sqrt 1/2 - 1, sqrt 2 - 1].
+SKUA_INL F32 log_sum(F32 e, F32 f, F32 f2) {
   const F32 p = poly_by_halves(f, f2, 0x1.5556d8p-2f, -0x1.000382p-2f, 0x1.98d82ap-3f, -0x1.538234p-3f, 0x1.317234p-3f,
                                -0x1.2432c6p-3f, 0x1.646a50p-4f);
   const F32 tail = fnma(f2, F32::set1(0.5f), fma(f * f2, p, e * F32::set1(ln2_low)));
@@ -285,7 +290,7 @@ SKUA_INL F32 log_sum(F32 e, F32 f) {
 // ln x to 1.25 ULP. ln 0 = -infinity, of negative numbers NaN.
 SKUA_INL F32 log(F32 x) {
   const ByPower s = by_power(x);
-  const F32 y = select(lt(x, F32::set1(infinity)), log_sum(s.e, s.f), x);
+  const F32 y = select(lt(x, F32::set1(infinity)), log_sum(s.e, s.f, s.f * s.f), x);
   const F32 not_positive = select(eq(x, F32::zero()), F32::set1(-infinity), F32::set1(__builtin_nanf("")));
   return select(le(x, F32::zero()), not_positive, y);
 }
@@ -295,7 +300,8 @@ SKUA_INL M32 is_plain(F32 x) {
 }
 SKUA_INL F32 log_of_plain(F32 x) {
   const I32 root = I32::set1(0x3f3504f3), i = as_i32(x) - root;
-  return log_sum(to_f32(shr<23>(i)), as_f32((i & I32::set1(0x007fffff)) + root) - F32::set1(1.0f));
+  const F32 f = as_f32((i & I32::set1(0x007fffff)) + root) - F32::set1(1.0f);
+  return log_sum(to_f32(shr<23>(i)), f, f * f);
 }
 #endif
 
@@ -307,7 +313,7 @@ SKUA_INL F32 log1p(F32 x) {
   const I32 power = as_i32(x + one) - I32::set1(0x3f3504f3);
   const F32 inverse = as_f32(I32::set1(0x40800000) - (power & I32::set1(static_cast<int32_t>(0xff800000u))));
   const F32 f = x * F32::set1(0.25f) * inverse + fma(inverse, F32::set1(0.25f), F32::set1(-1.0f));
-  F32 y = log_sum(to_f32(shr<23>(power)), f);
+  F32 y = log_sum(to_f32(shr<23>(power)), f, f * f);
   y = select(lt(x, F32::set1(infinity)), y, x);
   y = select(lt(abs(x), F32::set1(0x1p-25f)), x, y);
   const F32 not_inside = select(eq(x, -one), F32::set1(-infinity), F32::set1(__builtin_nanf("")));
@@ -317,10 +323,10 @@ SKUA_INL F32 log1p(F32 x) {
 #if !defined(SKUA_SIMD_LOOKS_UP)
 // ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|) to 2.25 ULP (2.75 with tables).
 SKUA_INL F32 softplus(F32 x) {
-  const F32 t = exp_below_40(-abs(x));
+  const F32 t = exp_below_40(below_zero(x));
   const M32 above = gt(t, F32::set1(0.41421357f));
-  const F32 f = select(above, fma(t, F32::set1(0.5f), F32::set1(-0.5f)), t);
-  return log_sum(keep_if(above, F32::set1(1.0f)), f) + clamp_low(x, F32::zero());
+  const F32 f = select(above, fma(t, F32::set1(0.5f), F32::set1(-0.5f)), t), g = where_squares_count(t, f);
+  return log_sum(keep_if(above, F32::set1(1.0f)), f, g * g) + clamp_low(x, F32::zero());
 }
 #endif
 

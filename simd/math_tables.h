@@ -34,16 +34,14 @@ SKUA_INL F32 power_unscaled(BySixteenth s) {
   const F32 t = look_up_16(exp_piece, as_i32(s.shifted));
   return fma(t * s.r, poly(s.r, 1.0f, 0x1.000222p-1f, 0x1.5556d4p-3f), t);
 }
-SKUA_INL F32 exp_below_40(F32 x) {
-  const BySixteenth s = by_sixteenth<1>(clamp_low(x, F32::set1(power_end)));
-  return scalef(power_unscaled(s), s.n);
+SKUA_INL F32 power_from(F32 least, F32 x) {
+  const BySixteenth s = by_sixteenth<1>(x);
+  return scalef_unless(lt(x, least), power_unscaled(s), s.n);
 }
+SKUA_INL F32 exp_below_40(F32 x) { return power_from(F32::set1(-104.0f), x); }
 // What softmax is made of: 0 below least_power, as without tables.
 constexpr float power_scale = 1.0f, least_power = -80.0f;
-SKUA_INL F32 scaled_power(F32 x) {
-  const BySixteenth s = by_sixteenth<1>(x);
-  return scalef_unless(lt(x, F32::set1(least_power)), power_unscaled(s), s.n);
-}
+SKUA_INL F32 scaled_power(F32 x) { return power_from(F32::set1(least_power), x); }
 // Overflows to infinity.
 SKUA_INL F32 exp(F32 x) { return exp_below_40(clamp_high(x, F32::set1(90.0f))); }
 
@@ -115,8 +113,8 @@ alignas(64) constexpr float logarithm_near_1[16] = {0.0f, 0x1.72e7e8p-4f, 0x1.2b
                                                     -0x1.d2c304p-4f, -0x1.515d3ap-4f, -0x1.7c3f34p-5f, 0.0f};
 
 // ln(1 + f) for f in [-1/32, 1/16]: relative error of the polynomial 2^-28.3.
-SKUA_INL F32 log1p_of_small(F32 f) {
-  return fma(f * f, poly(f, -0.5f, 0x1.555836p-2f, -0x1.001314p-2f, 0x1.825cbcp-3f), f);
+SKUA_INL F32 log1p_of_small(F32 f, F32 f2) {
+  return fma(f2, poly(f, -0.5f, 0x1.555836p-2f, -0x1.001314p-2f, 0x1.825cbcp-3f), f);
 }
 
 // ln x to 1.25 ULP: x = 2^e m, m in [3/4, 3/2). The exponent of 0 is -infinity, that of infinity infinite; negative
@@ -125,7 +123,7 @@ SKUA_INL F32 log(F32 x) {
   const F32 m = mantissa_near_1(x), e = exponent(x) - exponent(m);
   const I32 k = shr<19>(as_i32(m));
   const F32 f = fma(m, look_up_16(reciprocal_near_1, k), F32::set1(-1.0f));
-  return fma(e, F32::set1(0x1.62e430p-1f), look_up_16(logarithm_near_1, k) + log1p_of_small(f));
+  return fma(e, F32::set1(0x1.62e430p-1f), look_up_16(logarithm_near_1, k) + log1p_of_small(f, f * f));
 }
 
 // 1 / sqrt(x) to 1 ULP. Of a zero the infinity of its sign.
@@ -137,10 +135,10 @@ SKUA_INL F32 rsqrt(F32 x) {
 // ln(1 + e^x) = max(x, 0) + ln(1 + t), t = e^-|x|, to 2.75 ULP. With 1 + t = m / c, c from the table, m - 1 is taken
 // from t itself; what chooses the piece stays below 2.
 SKUA_INL F32 softplus(F32 x) {
-  const F32 t = exp_below_40(-abs(x)), one = F32::set1(1.0f);
+  const F32 t = exp_below_40(below_zero(x)), one = F32::set1(1.0f);
   const I32 k = shr<19>(as_i32(fma(t, F32::set1(0.999f), one)));
-  const F32 c = look_up_16(reciprocal_piece, k);
-  return look_up_16(logarithm_piece, k) + log1p_of_small(fma(t, c, c - one)) + clamp_low(x, F32::zero());
+  const F32 c = look_up_16(reciprocal_piece, k), f = fma(t, c, c - one), g = where_squares_count(t, f);
+  return look_up_16(logarithm_piece, k) + log1p_of_small(f, g * g) + clamp_low(x, F32::zero());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace {
 
 Op make_op(skua_context* context, int kind, skua_dtype type) {
   skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+  d.numerics = SKUA_NUMERICS_STRICT;  // the CPU's: in f32
   d.kind = skua_unary_kind(kind);
   d.input_type = d.output_type = type;
   d.a = kind == SKUA_UNARY_CLAMP ? -0.5f : 0.3f;

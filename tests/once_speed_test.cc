@@ -67,6 +67,13 @@ TEST(Speed, RunOfSixteenAdditions) {
   skua_context_destroy(context);
 }
 
+// Within three times the other's time, at the first try or another: other tests run beside this one.
+template <class Time, class Other> bool as_fast(Time time, Other other) {
+  for (int i = 0; i < 5; ++i)
+    if (time() <= 3 * other()) return true;
+  return false;
+}
+
 // What is too small to be a normal float costs some cores a hundred cycles, and a vector has one in it as soon as any
 // of its lanes does. Functions of numbers far from 0 do not come by there.
 TEST(Speed, FunctionsFarFromZero) {
@@ -88,10 +95,9 @@ TEST(Speed, FunctionsFarFromZero) {
         for (size_t i = 0; i < x.size(); ++i) x[i] = i % 7 == 3 ? far : 0.5f + float(i % 13) / 4;
         return median_nanoseconds(21, 10, [&] { skua_plan_run(plan, &in, 1, &out, 1, nullptr, 0, nullptr); });
       };
-      const double plain = time(1);
-      for (const float far : {5e3f, -5e3f, INFINITY, -INFINITY, 0.0f}) {
+      for (const float far : {5e3f, -5e3f, INFINITY, -INFINITY, 0.0f, 33.0f, 50.0f, 100.0f, -33.0f, -50.0f, -200.0f}) {
         if (std::isinf(far) && (kind == SKUA_UNARY_SIN || kind == SKUA_UNARY_COS)) continue;
-        EXPECT_LE(std::min(time(far), time(far)), 3 * plain) << isa << " function " << kind << " of " << far;
+        EXPECT_TRUE(as_fast([&] { return time(far); }, [&] { return time(1); })) << isa << " " << kind << " of " << far;
       }
       skua_plan_destroy(plan);
     }
@@ -117,9 +123,9 @@ TEST(Speed, SoftmaxOfMaskedRows) {
         for (size_t i = 0; i < x.size(); ++i) x[i] = i % 7 == 3 ? masked : float(i % 13) / 4;
         return median_nanoseconds(21, 20, [&] { skua_plan_run(plan, &in, 1, &out, 1, nullptr, 0, nullptr); });
       };
-      const double plain = time(0);
-      for (const float masked : {-INFINITY, -1e30f, -1e4f, -150.0f, -100.0f, -90.0f})
-        EXPECT_LE(std::min(time(masked), time(masked)), 3 * plain) << isa << (log ? " log" : "") << " of " << masked;
+      for (const float masked : {-INFINITY, -1e30f, -1e4f, -150.0f, -100.0f, -90.0f, -80.0f, -77.0f, -76.8f})
+        EXPECT_TRUE(as_fast([&] { return time(masked); }, [&] { return time(0); }))
+            << isa << (log ? " log" : "") << " of " << masked;
       skua_plan_destroy(plan);
     }
 }

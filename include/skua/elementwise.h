@@ -9,8 +9,8 @@
  *     RELU, RELU6 and CLAMP.
  *
  * The functions are computed as in f32 and rounded once to the type. Where the CPU computes in f16 those of a few
- * operations may be computed in f16 and, unless a unary operator's numerics is STRICT, EXP, LOG, SIGMOID, SILU, TANH
- * and GELU_TANH, to 3 units in the last place of f16 at most (elementwise/README.md). */
+ * operations may be computed in f16 and, unless a unary operator's numerics is STRICT, EXP and LOG to 1 ULP of f16,
+ * SIGMOID to 2, TANH to 3, SILU to 3 and 2^-20, GELU_TANH to 2 and 2^-12 (elementwise/README.md). */
 #ifndef SKUA_ELEMENTWISE_H_
 #define SKUA_ELEMENTWISE_H_
 
@@ -64,7 +64,7 @@ typedef struct skua_unary_desc {
   skua_dtype input_type, output_type;
   float a, b; /* parameters, as in the list above */
   skua_quantization input_q, output_q;
-  skua_numerics numerics; /* STRICT: long functions of f16 as in f32, rounded once */
+  skua_numerics numerics; /* STRICT: those six as in f32, rounded once */
 } skua_unary_desc;
 
 static inline skua_unary_desc skua_unary_desc_init(void) {

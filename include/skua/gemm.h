@@ -24,7 +24,7 @@ extern "C" {
  * Four ways, by the types:
  *
  *                      a_type         constant B         dynamic B   c_type               bias   sums
- *   floats             f32 f16 bf16   a_type or f32      a_type      a_type or f32        f32    f32
+ *   floats             f32 f16 bf16   a_type or f32      a_type      a_type or f32        f32    f32; f16: see below
  *   bytes              s8 u8          s8 u8              s8 u8       s8 u8 f32 f16 bf16   s32    exact
  *   quantize_a         f32 f16 bf16   s8 s4              none        a_type or f32        f32    exact in a block,
  *                                                                                                f32 over blocks

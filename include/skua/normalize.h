@@ -11,7 +11,8 @@ extern "C" {
 
 /* Over one axis: y = exp(x - max) / sum(exp(x - max)), or its logarithm x - max - log(sum(exp(x - max))). Dense input
  * and output (a free stride of the outermost dimension). A row with a NaN gives NaN in the whole row; a row of -inf
- * gives NaN. In place (same strides) is allowed.
+ * gives NaN. In place (same strides) is allowed. Elements at -inf are a mask and cost no more than others: added by an
+ * ADD before it, or as the residual of the product; what is more than 80 below the row's largest may count as 0.
  *
  * Types: f32, f16 or bf16, one for input and output; or s8 and u8, each on either side, with their quantisation: the
  * same bits on every CPU, within one step of the real result (docs/quantization.md); an output scale of 1/256 and the

@@ -104,7 +104,8 @@ typedef enum skua_numerics {
    * (NHWC) take F(6,3) too, in f32: they are rounded by more. f16: products may be summed in f16, 64 terms at a time,
    * where the CPU does */
   SKUA_NUMERICS_DEFAULT = 0,
-  /* f32 accumulation of the direct formula only; weights of bytes stay bytes; functions of f16 in f32 */
+  /* f32 accumulation of the direct formula only; weights of bytes stay bytes; long functions
+   * of f16 as in f32 (skua/elementwise.h) */
   SKUA_NUMERICS_STRICT = 1,
   /* also Winograd F(6,3) for f32 (about 8 times the rms error); f16: products may be summed in f16 altogether */
   SKUA_NUMERICS_FAST = 2
