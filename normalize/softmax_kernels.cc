@@ -119,6 +119,11 @@ template <bool logarithm, class T> SKUA_INL float exponentials(size_t n, const R
   return sum((acc[0] + acc[2]) + (acc[1] + acc[3]));
 }
 
+// Shared by f16 and bf16, for what the library takes up.
+template <bool logarithm> __attribute__((noinline)) float exponentials_of_widened(size_t n, const Row<float>& r) {
+  return exponentials<logarithm>((n + L - 1) / L * L, r);
+}
+
 template <bool logarithm, class T, class Y> SKUA_INL void finish(size_t n, const Row<T>& r, float total, Y* y) {
   const F32 by = logarithm ? log(F32::set1(total * (1 / power_scale))) : F32::set1(in_memory_by<T> / total);
   const auto last = [&](F32 v) __attribute__((always_inline)) {
@@ -151,14 +156,15 @@ SKUA_INL void row_passes(size_t rows, size_t n, const void* from, size_t x_row, 
     if constexpr (widens) return look_at_widened(n, x + r * x_row, buffer + r % 2 * kBuffer, scale);
     else return look_at(n, x + r * x_row, y + r * y_row, scale);
   };
-  const size_t powers = widens ? (n + L - 1) / L * L : n;
-  Row<T> row = look_at_row(0);
-  for (size_t r = 0; r < rows; ++r) {
-    const float total = exponentials<logarithm>(powers, row);
-    Row<T> next = row;
-    if (r + 1 < rows) next = look_at_row(r + 1);
-    finish<logarithm>(n, row, total, y + r * y_row);
+  Row<T> row = {}, next = {};
+  float total = 0;
+  for (size_t r = 0;; ++r) {
+    if (r < rows) next = look_at_row(r);
+    if (r) finish<logarithm>(n, row, total, y + (r - 1) * y_row);
+    if (r == rows) return;
     row = next;
+    if constexpr (widens) total = exponentials_of_widened<logarithm>(n, row);
+    else total = exponentials<logarithm>(n, row);
   }
 }
 
