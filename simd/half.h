@@ -8,7 +8,7 @@
 //         set1 zero                   from a float, rounded; zero
 //   + - * and unary - abs
 //   copysign floor ceil round trunc   exact; round to even
-//   reciprocal(a)                     1 / a within 2^-9 of it, for |a| in [2^-13, 2^13]
+//   reciprocal(a)                     1 / a within 2^-9 of it, for a in [2^-13, 2^13]
 //   scalef(a, n)                      a * 2^n, rounded once, for an integer n; only where has_scalef
 //   fma(a, b, c) fnma(a, b, c)        a * b + c and c - a * b, rounded once
 //   fma_lane<i>(acc, b, a)            acc + b * a[i], only where by_lane; rounds twice on AArch32. It stays where it is

@@ -51,7 +51,7 @@ SKUA_INL F16 exp_of_minus(F16 x) {
   return times_power(poly(r, 1.0f, -1.0f, 0x1.02p-1f, -0x1.54p-3f), n, shifted);
 }
 
-// a / b, nearly rounded once: what a product with the reciprocal leaves makes up for its error. For |b| in
+// a / b, nearly rounded once: what a product with the reciprocal leaves makes up for its error. For b in
 // [2^-13, 2^13]; of a zero the sign is lost. (Sapphire Rapids divides 32 halves in some 40 cycles.)
 SKUA_INL F16 quotient(F16 a, F16 b) {
   const F16 inverse = reciprocal(b), q = a * inverse;
