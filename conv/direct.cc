@@ -49,6 +49,29 @@ bool packs_register_runs(const DirectShape& s) {
   return runs < gathered;
 }
 
+bool packs_register_taps(const DirectShape& s) {
+  constexpr uint64_t kReach = 16;  // pixels between taps are padded too
+  const size_t in = s.in_channels / s.groups;
+  if (!is_int8(s.element) || s.transposed || s.groups < 2 || (in % kRegisterBytes == 0 && s.stride_w == 1) ||
+      (s.kernel_h == 1 && s.kernel_w == 1) || uint64_t(s.kernel_h - 1) * s.dilation_h > kReach ||
+      uint64_t(s.kernel_w - 1) * s.dilation_w > kReach)
+    return false;
+  // copying a tap to a row, measured at 24 to 48 bytes
+  const double taps = double(s.kernel_h * s.kernel_w), columns = double(ceil_div(s.out_channels / s.groups, 16)),
+               copied = 5 * double(ceil_div(in, 16));
+  const double more =
+      taps * double(ceil_div(in, kRegisterBytes)) - double(ceil_div(s.kernel_h * s.kernel_w * in, kRegisterBytes));
+  return kStep * more * columns < 16 * taps * copied;
+}
+
+// What a region and a panel begin with: of bytes, whose products are soon over, as long as some 600 cycles of them
+// (measured on Zen 4: 5x5 of 28x28x16-32 47 us with 25 regions, 43 with nine), else some 350 (Zen 5: 3x3 of 7x7x1024 in
+// 32 groups 135 us; Zen 3, with a stride of 2: 9x9x24-40 8.0 us in nine regions, 6.0 as one strip, 15x15x3-32 2.6 in
+// five, 2.0).
+static double begin_cycles(const DirectShape& s) {
+  return kArch != Arch::x86_64 ? 100 : is_int8(s.element) ? 600 : 350;
+}
+
 GemmTypes direct_types(const DirectShape& s) {
   const double taps_of_phase = taps_of_phases(s);
   const size_t taps = size_t(taps_of_phase + 0.5);
@@ -67,6 +90,12 @@ GemmTypes direct_types(const DirectShape& s) {
       gather = 0;
       gather_waste = kRunStep / kStep * double(s.kernel_h * registers) /
                      double(ceil_div(s.kernel_h * run, kRegisterBytes)) / live_share(p.x);
+    } else if (packs_register_taps(s)) {
+      const size_t in = s.in_channels / s.groups, each = s.kernel_h * s.kernel_w;
+      gather = padded_cycles(s, p) - begin_cycles(s) / double(max(s.out_h * s.out_w, 1));  // no region begins
+      // Neither the band nor a group's weights come from L2 (Sapphire Rapids: 7x7x1024 in 32 groups 53 us, by VNNI in
+      // place 88; 14x14x1024 with a stride of 2 69 and 104).
+      gather_waste = 0.8 * double(each * ceil_div(in, kRegisterBytes)) / double(ceil_div(each * in, kRegisterBytes));
     }
   }
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
@@ -102,14 +131,9 @@ static double region_cycles(const DirectShape& s, const Kernel* tile, const Phas
       r.rows * (tiles.runs && !tiles.pack_a
                     ? rows_with_gaps(r.columns(), r.strip() ? span(p.x, r.columns(), r.x.taps) : s.in_w, tile->mr)
                     : r.columns());
-  // What a region and a panel begin with: of bytes, whose products are soon over, as long as some 600 cycles of them
-  // (measured on Zen 4: 5x5 of 28x28x16-32 47 us with 25 regions, 43 with nine), else some 350 (Zen 5: 3x3 of 7x7x1024
-  // in 32 groups 135 us; Zen 3, with a stride of 2: 9x9x24-40 8.0 us in nine regions, 6.0 as one strip, 15x15x3-32 2.6
-  // in five, 2.0).
-  const double begin = kArch != Arch::x86_64 ? 100 : is_int8(s.element) ? 600 : 350;
   double cycles = double(s.groups) * (gemm_cycles(tile, m, n, depth, cached, max(r.y.taps * r.x.taps, 1),
                                                   tiles.overlaps && r.rows > 1 ? r.columns() : 0) +
-                                      begin * double(ceil_div(n, tile->nr)));
+                                      begin_cycles(s) * double(ceil_div(n, tile->nr)));
   // Groups of few channels: a tile begins a segment for each tap and is at its end after a few steps (measured with 8
   // channels on AVX2: 14 cycles each).
   if (kArch == Arch::x86_64 && s.groups > 1 && !is_int8(s.element))
@@ -206,6 +230,7 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   if (s.element != Element::f32 && !is_int8(s.element))
     plan.row_kernel = find_kernel(op->ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
   if (gathers(s, format_of(tile))) return gather_plan(op, s, function, plan);
+  if (packs_taps(s, format_of(tile)) && !tiles.pack_a) return padded_plan(op, s, function, plan);
   // Bytes of strips. Every band reads weights beyond L2 again, while its strips shrink by little where windows are as
   // large as the image: 8x8x256-160 of 7x7 in bands of one row 2700 us on a Zen 5, 1190 in one.
   const size_t l2 = machine_for(tile->isa).l2;
@@ -279,13 +304,50 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   return SKUA_STATUS_OK;
 }
 
+void multiply_lines(GemmBlock& g, const DirectShape& s, const DirectOperands& x, const Phase& p, size_t image,
+                    size_t group, const Lines& l, size_t p0, size_t p1) {
+  const size_t oy = p.y.out_first + l.j * p.y.out_step, ox = p.x.out_first + l.i * p.x.out_step, columns = l.columns,
+               channel = group * g.n;
+  void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch + oy * s.out_row + ox * s.out_pixel + channel));
+  const void* residual = x.residual ? at(x.residual, s.result,
+                                         ptrdiff_t(image * s.res_batch + oy * s.res_row + ox * s.res_pixel + channel))
+                                    : nullptr;
+  const size_t out_y = p.y.out_step * s.out_row, residual_y = p.y.out_step * s.res_row;
+  g.a_step = ptrdiff_t(l.in_x);
+  g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
+  g.residual_step = ptrdiff_t(p.x.out_step * s.res_pixel);
+  // Where a line follows the one before at the same steps, all lines are one.
+  const bool one_line_of_c =
+                 out_y == columns * size_t(g.c_step) && (!residual || residual_y == columns * size_t(g.residual_step)),
+             one_line = l.in_y == columns * l.in_x && one_line_of_c;
+  g.line = one_line ? 0 : columns;
+  g.a_gap = ptrdiff_t(l.in_y) - ptrdiff_t(columns * l.in_x);
+  g.c_gap = ptrdiff_t(out_y) - ptrdiff_t(columns) * g.c_step;
+  g.residual_gap = ptrdiff_t(residual_y) - ptrdiff_t(columns) * g.residual_step;
+  size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only after a jump
+  run_block<true>(g, 0, l.rows * columns, p0, p1, [&](size_t m) {
+    if (m != next) { j = m ? m / columns : 0; i = m ? m % columns : 0; }
+    const RowPointers q = {
+        at(l.a, g.a_type, ptrdiff_t(j * l.in_y + i * l.in_x)),
+        at(out, s.result, ptrdiff_t(j * out_y + i * size_t(g.c_step))),
+        residual ? at(residual, s.result, ptrdiff_t(j * residual_y + i * size_t(g.residual_step))) : nullptr,
+        one_line ? l.rows * columns - m : columns - i, one_line_of_c ? l.rows * columns - m : 0};
+    if (++i == columns) { i = 0; ++j; }
+    next = m + 1;
+    return q;
+  });
+}
+
 // The driver's scratch, strips, widened rows, lists.
 static size_t worker_bytes(const DirectPlan& plan) {
   return plan.scratch + plan.strip + plan.wide +
          round_up(plan.segments * sizeof(GemmSegment) + plan.regions * sizeof(Region), 64) + plan.offsets;
 }
 size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) {
-  return mul_sat(plan.gathers ? plan.gather_bytes : plan.flat ? plan.scratch : worker_bytes(plan), concurrency);
+  return mul_sat(plan.gathers || plan.pads ? plan.gather_bytes
+                 : plan.flat               ? plan.scratch
+                                           : worker_bytes(plan),
+                 concurrency);
 }
 
 namespace {
@@ -387,7 +449,7 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   const DirectShape& s = *run.s;
   const DirectOperands& x = *run.x;
   const Phase& p = run.phase;
-  const size_t in = s.in_channels / s.groups, channel = group * g.n, packed_row = p.packed_run(s, g.format);
+  const size_t in = s.in_channels / s.groups, packed_row = p.packed_run(s, g.format);
   // Where the pixel under the first tap of the region's first output is, and the steps from there.
   const size_t pixel = strip ? s.in_channels : in_image.pixel,
                row_step = strip ? span(p.x, r.columns(), r.x.taps) * pixel : in_image.row;
@@ -413,37 +475,10 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   if (x.quantized)
     quantize_block(s, *x.quantized, run.first_tap, p.x.taps, r.y, r.x, group, p0 * g.format.nr,
                    min(p1 * g.format.nr, direct_bias_step(s.out_channels, s.groups)), offsets, g);
-  const size_t oy = p.y.out_first + r.j * p.y.out_step, ox = p.x.out_first + r.x.first * p.x.out_step,
-               columns = r.columns();
-  void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch + oy * s.out_row + ox * s.out_pixel + channel));
-  const void* residual = x.residual ? at(x.residual, s.result,
-                                         ptrdiff_t(image * s.res_batch + oy * s.res_row + ox * s.res_pixel + channel))
-                                    : nullptr;
-  const size_t in_y = g.k ? p.y.in_step * row_step : 0, in_x = g.k ? p.x.in_step * pixel : 0,
-               out_y = p.y.out_step * s.out_row, residual_y = p.y.out_step * s.res_row;
-  g.a_step = ptrdiff_t(in_x);
-  g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
-  g.residual_step = ptrdiff_t(p.x.out_step * s.res_pixel);
-  // Where a line follows the one before at the same steps, all lines are one.
-  const bool one_line_of_c =
-                 out_y == columns * size_t(g.c_step) && (!residual || residual_y == columns * size_t(g.residual_step)),
-             one_line = in_y == columns * in_x && one_line_of_c;
-  g.line = one_line ? 0 : columns;
-  g.a_gap = ptrdiff_t(in_y) - ptrdiff_t(columns * in_x);
+  if (!g.k) return multiply_lines(g, s, x, p, image, group, {r.j, r.rows, r.x.first, r.columns(), a, 0, 0}, p0, p1);
   g.dense = strip || (pixel == s.in_channels && row_step == s.in_w * pixel);
-  g.c_gap = ptrdiff_t(out_y) - ptrdiff_t(columns) * g.c_step;
-  g.residual_gap = ptrdiff_t(residual_y) - ptrdiff_t(columns) * g.residual_step;
-  size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only after a jump
-  run_block<true>(g, 0, r.rows * columns, p0, p1, [&](size_t m) {
-    if (m != next) { j = m ? m / columns : 0; i = m ? m % columns : 0; }
-    const RowPointers q = {
-        at(a, g.a_type, ptrdiff_t(j * in_y + i * in_x)), at(out, s.result, ptrdiff_t(j * out_y + i * size_t(g.c_step))),
-        residual ? at(residual, s.result, ptrdiff_t(j * residual_y + i * size_t(g.residual_step))) : nullptr,
-        one_line ? r.rows * columns - m : columns - i, one_line_of_c ? r.rows * columns - m : 0};
-    if (++i == columns) { i = 0; ++j; }
-    next = m + 1;
-    return q;
-  });
+  multiply_lines(g, s, x, p, image, group,
+                 {r.j, r.rows, r.x.first, r.columns(), a, p.y.in_step * row_step, p.x.in_step * pixel}, p0, p1);
 }
 
 void task(void* arg, size_t index, uint32_t worker) {
@@ -541,6 +576,7 @@ void task(void* arg, size_t index, uint32_t worker) {
 void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x) {
   if (!s.batch || !s.out_h || !s.out_w) return;
   if (plan.gathers) return gather_run(args, plan, s, x);
+  if (kTileRegisters && plan.pads) return padded_run(args, plan, s, x);
   if (plan.flat) return pointwise_run(args, plan, s, x);
   Run r = {&plan, &s, &x, {}, 0, x.packed, 0, 0, 1, {}, false};
   for (size_t i = 0; i < phase_count(s); ++i) {

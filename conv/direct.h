@@ -78,7 +78,8 @@ struct DirectPlan {
   size_t gather_rows, gather_row, gather_bytes;  // bytes of a row; of a worker
   // lines of outputs that a band serves; outputs of a part of one, where it is too long; the band's bytes, 0: none
   size_t gather_lines, gather_columns, gather_band;
-  const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm", "gathered_rows"
+  bool pads;           // pixels of a band are padded to registers (padded.cc), which takes those four too
+  const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm", "gathered_rows", "padded_pixels"
 };
 
 // false: overflow. Depends on channels, kernel and stride only
@@ -142,6 +143,14 @@ inline bool packs_runs(const DirectShape& s, const PackFormat& f) {
   return packs_pairs(s, f) || (kTileRegisters && f.kr == kRegisterBytes && packs_register_runs(s));
 }
 
+// Bytes in groups whose channels do not fill AMX's registers, or with a stride: each tap is packed as whole registers,
+// and read out of pixels that are padded to as many (padded.cc), where that multiplies fewer bytes for nothing than
+// gathering copies.
+bool packs_register_taps(const DirectShape& s);
+inline bool packs_taps(const DirectShape& s, const PackFormat& f) {
+  return kTileRegisters && f.kr == kRegisterBytes && packs_register_taps(s);
+}
+
 // Whether taps do not fill groups of the depth, of bytes or of AMX's registers, and must be gathered; plan and run if
 // so (gather.cc).
 bool gathers(const DirectShape& s, const PackFormat& f);
@@ -150,6 +159,11 @@ double gather_cycles(const DirectShape& s, const Phase& p, const Machine& machin
 // Lines, and columns, under an output of floats whose taps are gathered, which is for AMX alone. (3x3 of 24 to 144
 // channels dilated by 8 are level with reading them in place, by 12 and more they lose.)
 constexpr uint64_t kMostGathered = 16;
+// Cycles to pad what is under an output.
+double padded_cycles(const DirectShape& s, const Phase& p);
+skua_status padded_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan);
+void padded_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
+void explain_padded(const DirectPlan& plan, Text& text);
 skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan);
 void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 void explain_gather(const DirectPlan& plan, Text& text);

@@ -250,7 +250,7 @@ void task(void* arg, size_t index, uint32_t worker) {
 
 bool gathers(const DirectShape& s, const PackFormat& f) {
   return (is_int8(s.element) || (kTileRegisters && f.kr > 2)) && s.kernel_h * s.kernel_w > 1 &&
-         s.in_channels / s.groups % f.kr != 0 && !packs_runs(s, f);
+         s.in_channels / s.groups % f.kr != 0 && !packs_runs(s, f) && !packs_taps(s, f);
 }
 
 // The band of a phase: as many lines of outputs as `close` bytes have room for, or one, or a part of one that L2 has

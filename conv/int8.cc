@@ -261,7 +261,7 @@ skua_status choose(const skua_op* op, const ConvConfig& c, Int8Plan& p, Text* te
       cycles = p.direct.cycles;
       if (text)
         text->add("    %s with %s: %.0f cycles predicted%s\n", p.algorithm, tile->name, cycles,
-                  taps_of(c) > 1 ? ", taps in the padding left out" : "");
+                  taps_of(c) > 1 && !p.direct.gathers && !p.direct.pads ? ", taps in the padding left out" : "");
     }
   if (variant < kConvAlgorithms && (!forced || named(variant))) {
     p.winograd_shape = winograd_shape(p.shape);
@@ -349,6 +349,7 @@ void explain(const skua_plan* plan, Text& text) {
   if (cycles > 0) text.add("  predicted %.1f operations per cycle\n", operations / cycles);
   if (p.by_winograd) text.add("  %zu tiles, %zu at a time\n", p.winograd.tiles, p.winograd.block);
   else if (p.direct.gathers) explain_gather(p.direct, text);
+  else if (kTileRegisters && p.direct.pads) explain_padded(p.direct, text);
   if (p.by_winograd)
     text.add("  weights transformed, as s16, %u of the depth together; sums s32, exact\n",
              op_of(plan).config.conv.winograd_together);
@@ -502,8 +503,9 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   if (is_packed(c, kDirect)) note_use(pack);
   for (size_t i = 0; is_packed(c, kDirect) && i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
-    const size_t depth = p.packed_depth(s, c.format), run = p.packed_run(s, c.format);
-    memset(rows, 0, n * depth);  // behind runs
+    const size_t depth = p.packed_depth(s, c.format), run = p.packed_run(s, c.format),
+                 of_tap = p.packed_tap(s, c.format);
+    memset(rows, 0, n * depth);  // behind runs and taps
     for (size_t g = 0; g < c.groups; ++g, panels += packed_floats(c.format, n, depth)) {
       for (size_t o = 0; o < n; ++o)
         for (size_t ty = 0; ty < p.y.taps; ++ty)
@@ -511,7 +513,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
             const int8_t* tap = from + (g * n + o) * steps.o +
                                 (p.y.k_first + size_t(ptrdiff_t(ty) * p.y.k_step)) * steps.y +
                                 (p.x.k_first + size_t(ptrdiff_t(tx) * p.x.k_step)) * steps.x;
-            int8_t* to = rows + o * depth + ty * run + tx * in;
+            int8_t* to = rows + o * depth + ty * run + tx * of_tap;
             int32_t sum = 0;
             for (size_t k = 0; k < in; ++k) sum += to[k] = tap[k * steps.i];
             // With those of the taps before it: see DirectQuantized::tap_sums.

@@ -90,9 +90,14 @@ inline Axis make_axis(bool transposed, size_t phase, size_t kernel, size_t strid
 struct Phase {
   Axis y, x;
   size_t depth(const DirectShape& s) const { return y.taps * x.taps * (s.in_channels / s.groups); }
-  // Elements of a row of taps as they are packed, and of all.
+  // Elements of a tap as they are packed, of a row of taps, and of all.
+  size_t packed_tap(const DirectShape& s, const PackFormat& f) const {
+    const size_t in = s.in_channels / s.groups;
+    return packs_taps(s, f) ? round_up(in, f.kr) : in;
+  }
   size_t packed_run(const DirectShape& s, const PackFormat& f) const {
-    return packs_runs(s, f) ? round_up(x.taps * (s.in_channels / s.groups), f.kr) : x.taps * (s.in_channels / s.groups);
+    const size_t run = x.taps * packed_tap(s, f);
+    return packs_runs(s, f) ? round_up(run, f.kr) : run;
   }
   size_t packed_depth(const DirectShape& s, const PackFormat& f) const { return y.taps * packed_run(s, f); }
 };
@@ -164,6 +169,16 @@ template <class Visit> void each_region(const DirectPlan& plan, const Phase& p, 
     }
   }
 }
+
+// Lines of outputs [j, j + rows) by [i, i + columns) of a phase: their rows of A.
+struct Lines {
+  size_t j, rows, i, columns;
+  const void* a;      // of the first output
+  size_t in_y, in_x;  // elements from a line to the next, from an output to the next
+};
+// Panels [p0, p1) of a group over them. The block has all but where rows are.
+void multiply_lines(GemmBlock& g, const DirectShape& s, const DirectOperands& x, const Phase& p, size_t image,
+                    size_t group, const Lines& l, size_t p0, size_t p1);
 
 // What a block of integers needs, and the offsets from which its sums start.
 inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_t group, const int32_t* offsets,

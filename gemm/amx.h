@@ -55,26 +55,23 @@ template <class P, int tall> struct EvenRows {
   static constexpr bool padded = false, copies = false;
   const char *from, *p, *first[tall];
   ptrdiff_t step, apart, next;  // next: from a register's first row to the next one's
-  size_t behind;                // rows of the run
+  ptrdiff_t behind;             // bytes behind the first row that may be read, beside those of a segment
   char* rest;                   // room for registers
   int count;                    // rows of a register
-  bool dense;
   // second: row of the second register's first
   SKUA_INL EvenRows(const GemmTile& t, const char* a, size_t rows_behind, char* room, size_t second = kRows,
                     size_t rows = kRows)
       : from(a),
         step(t.a_step * kElement<P>),
         next(ptrdiff_t(second) * step),
-        behind(rows_behind),
+        behind(ptrdiff_t(t.behind) + (t.dense && step > 0 ? ptrdiff_t(rows_behind) * step : 0)),
         rest(room),
-        count(int(rows)),
-        dense(t.dense) {}
+        count(int(rows)) {}
   SKUA_INL void begin(const GemmTile& t, size_t s) { p = from + t.segments[s].a * kElement<P>; }
   template <bool whole> SKUA_INL void take(size_t n) {
-    // Where what B's zeros meet behind a row may be anything, still only rows of this run are known to be there, and
-    // between them what is the tensor's.
-    const bool copies =
-        !whole && (!P::kAnyBehind || !dense || step <= 0 || ptrdiff_t(behind) * step < ptrdiff_t(kLine - n));
+    // Where what B's zeros meet behind a row may be anything, still only what the tile is told, and rows of this run
+    // with what is the tensor's between them, are known to be there.
+    const bool copies = !whole && (!P::kAnyBehind || behind < ptrdiff_t(kLine - n));
     SKUA_UNROLL for (int i = 0; i < tall; ++i) {
       const char* const of = p + i * next;
       first[i] = copies ? rest + i * kRegister : of;
@@ -166,6 +163,7 @@ template <class P> SKUA_INL const char* segment_of(const GemmTile& t, const char
 template <class P, int tall, int wide, class A, class Beside = Nothing>
 SKUA_INL void multiply(const GemmTile& t, const char* panel, A& a, typename P::Sum* sums, Beside&& beside = {}) {
   constexpr ptrdiff_t row = wide * kLine;
+  zero<tall, wide>();
   const size_t b_step = t.ldb * kElement<P>;
   const size_t whole = A::padded ? (t.k + kDeep<P> - 1) / kDeep<P> : t.k / kDeep<P>,
                rest = A::padded ? 0 : t.k % kDeep<P> * kElement<P>;

@@ -9,10 +9,6 @@
 // A product P has
 //   Row, Sum                                             types: of A, of 1 or 2 bytes; of the sums
 //   kAnyBehind                                           what zeros of B meet may be anything: 0 times it is 0
-//   Start<wide>(tile); begin<tall>(i)                    where sums of the tile's first panel begin; that to the
-//                                                        registers of sums, i is 0 or 1; prepare(i, column): of the
-//                                                        panel that begins there, a tile ahead of begin(), as loads of
-//                                                        registers wait for stores to reach the cache
 //   multiply<sum, a, b>()                                registers
 //   finish<wide>(tile, row, sums, rows, c, terms)        rows of sums to rows of C, c(r) and c.residual(r); `row` is
 //                                                        the first one's number in the tile
@@ -66,7 +62,6 @@ template <class P, int wide> void tile(const GemmTile& t) {
   const char* const* rows = reinterpret_cast<const char* const*>(t.a);
   alignas(64) char room[kRegister];
   AnyRows<P> a(rows, t.rows, room);
-  typename P::template Start<wide>(t).template begin<1>(0);
   const bool asks = wide == kWide && t.pages && t.segment_count == 1;
   const char* const b = panel_of(t, 0);
   if (asks) multiply<P, 1, wide>(t, b, a, sums, AsksByPages{segment_of<P>(t, b, 0), {0, true, true}});
@@ -76,7 +71,6 @@ template <class P, int wide> void tile(const GemmTile& t) {
 template <class P, int wide> void packed_tile(const GemmTile& t) {
   alignas(64) typename P::Sum sums[sums_of(1, wide)];
   PackedRows<P, 1> a(t, static_cast<const char*>(t.a[0]));
-  typename P::template Start<wide>(t).template begin<1>(0);
   multiply<P, 1, wide>(t, panel_of(t, 0), a, sums);
   P::template finish<wide>(t, 0, sums, int(t.rows), AnyC{t.c, t.residual}, nullptr);
 }
@@ -144,8 +138,7 @@ template <class P, int wide> struct AtOnce {
   alignas(64) typename P::Sum sums[sums_of(2, wide)];
   alignas(64) char room[2 * kRegister];
   TileRows rows;
-  const typename P::template Start<wide> start;
-  explicit SKUA_INL AtOnce(const GemmTile& tile) : t(tile), start(tile) {}
+  explicit SKUA_INL AtOnce(const GemmTile& tile) : t(tile) {}
 
   SKUA_INL TileRows& next_rows() { return rows.count = 0, rows; }
   // Rows [from, stop), the gaps among them. a: where rows begin, if they are in place.
@@ -153,7 +146,6 @@ template <class P, int wide> struct AtOnce {
     if constexpr (tall == 1) {
       multiply_one(rows_of_a);
     } else {
-      start.template begin<tall>(0);
       multiply<P, tall, wide>(t, panel_of(t, 0), rows_of_a, sums);
     }
     each_part(tall, from, stop, [&](size_t first, size_t last) __attribute__((always_inline)) {
@@ -161,7 +153,6 @@ template <class P, int wide> struct AtOnce {
     });
   }
   template <class A> __attribute__((noinline)) void multiply_one(A& a) {
-    start.template begin<1>(0);
     multiply<P, 1, wide>(t, panel_of(t, 0), a, sums);
   }
   // of sums that begin at row `from`
@@ -203,7 +194,6 @@ template <class P> struct OneBehind {
   alignas(64) typename P::Sum sums[2][sums_of(2, wide)];
   alignas(64) char room[2 * kRegister];
   TileRows rows[2];
-  typename P::template Start<wide> start;
   const End end_of;
   int turn = 0, list = 0, each;  // rows that are ended with a step
   // what waits: rows [next, waiting->count), their sums, its panel's first column
@@ -215,7 +205,6 @@ template <class P> struct OneBehind {
   const __m512i row_sums, row_steps, eight_steps;  // where rows begin, of 32 and of eight; bytes of eight rows
   explicit SKUA_INL OneBehind(const GemmTile& tile)
       : t(tile),
-        start(tile),
         end_of(tile),
         row_sums(_mm512_slli_epi16(_mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15,
                                                     14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
@@ -264,8 +253,6 @@ template <class P> struct OneBehind {
   template <int kind, int tall, class A> SKUA_INL void panels_of(A a, const TileRows& to) {
     for (size_t p = 0; p < t.panels; ++p) {
       const size_t first = p * wide * kLanes;
-      start.template begin<tall>(turn);
-      if (t.panels > 1) start.prepare(turn ^ 1, p + 1 < t.panels ? first + wide * kLanes : 0);
       const int count = waiting ? waiting->count : 0;
       const auto multiply_beside = [&](const auto& beside) __attribute__((always_inline)) {
         multiply<P, tall, wide>(t, panel_of(t, p), a, sums[turn], beside);

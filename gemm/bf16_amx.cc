@@ -17,11 +17,6 @@ struct Pairs {
   using Row = bf16;
   using Sum = float;
   static constexpr bool kAnyBehind = false;  // 0 times an infinity is none
-  template <int wide> struct Start {
-    explicit SKUA_INL Start(const GemmTile&) {}
-    SKUA_INL void prepare(int, size_t) {}
-    template <int tall> SKUA_INL void begin(int) const { zero<tall, wide>(); }
-  };
   template <int sum, int a, int b>
   static SKUA_INL void multiply() {
     asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));

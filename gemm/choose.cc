@@ -246,7 +246,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     double cycles = gemm_cycles(k, m, s.n, s.depth, false, s.types.taps, table_of(k).overlaps ? s.types.line : 0);
     // A plan does not know its workers, and of two each has its part of these in L2, where wider vectors and products
     // in halves are faster, as they hardly are beyond it (Sapphire Rapids, two workers: 1x1000x1280 of f16 17 us in
-    // halves and 42 else, 1x1000x1024 of floats 24 us by AVX-512 and 38 by AVX2; one worker 109 and 114, 97 and 92).
+    // halves and 42 else, 1x1000x1024 of floats 24 us by AVX-512 and 38 by AVX2; one worker, f16: 109 and 114).
     const double of_b = double(s.n) * double(s.depth) * element_bytes(table_of(k).b),
                  l2 = double(machine_for(k->isa).l2);
     if (s.m == 1 && of_b > l2 && of_b <= 2 * l2)

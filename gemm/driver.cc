@@ -188,6 +188,7 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   t.line = s.prepares && s.strip ? 0 : g.line;
   t.a_gap = s.prepares ? 0 : g.a_gap;
   t.dense = s.prepares || g.dense;
+  if constexpr (kTileRegisters) t.behind = s.prepares ? 0 : g.behind;
   t.c_gap = s.strip ? 0 : g.c_gap;
   t.residual_gap = s.strip ? 0 : g.residual_gap;
   t.block = g.block_sums ? kSumBlock : SIZE_MAX;

@@ -134,6 +134,7 @@ struct GemmBlock {
   size_t more_panels;          // that follow in calls of their own: the next one is fetched ahead all the same
   Element a_type, c_type;      // of A, of C and the residual, in memory
   bool overlaps = false;       // see GemmTile::overlaps
+  size_t behind = 0;           // see GemmTile::behind
   bool block_sums;             // sums of a tile in half precision go to f32 after kSumBlock terms
   const Kernel* rows;          // gemm_rows of a_type, where C's strips need it
   void* scratch;               // this worker's staging().bytes, 64-byte aligned; unused where that is 0

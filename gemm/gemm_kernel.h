@@ -83,6 +83,7 @@ struct GemmTile {
   size_t line, in_line;
   ptrdiff_t a_gap, c_gap, residual_gap;
   bool dense;                    // between the first and the last of A's rows every byte is the tensor's
+  size_t behind;                 // tables with enter(): bytes behind each row's part of a segment that may be read too
   // Tiles of bytes, see below.
   const float* scale;            // of each column; whole vectors readable, as in the two that follow
   const int32_t* offset;         // where the sums of a column start

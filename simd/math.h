@@ -278,7 +278,7 @@ SKUA_INL ByPower by_power(F32 x) {
   return {as_f32((i & I32::set1(0x007fffff)) + root) - F32::set1(1.0f), e};
 }
 
-// e ln 2 + ln(1 + f), and f^2, for f in [sqrt 1/2 - 1, sqrt 2 - 1].
+// e ln 2 + ln(1 + f) for f in [sqrt 1/2 - 1, sqrt 2 - 1]. f2: f^2, or 0 where it counts for nothing.
 SKUA_INL F32 log_sum(F32 e, F32 f, F32 f2) {
   const F32 p = poly_by_halves(f, f2, 0x1.5556d8p-2f, -0x1.000382p-2f, 0x1.98d82ap-3f, -0x1.538234p-3f, 0x1.317234p-3f,
                                -0x1.2432c6p-3f, 0x1.646a50p-4f);
