@@ -12,7 +12,9 @@ bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t&
   s.in_channels = c.in_channels; s.out_channels = c.out_channels; s.groups = c.groups;
   s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w;
   s.stride_h = c.stride_h; s.stride_w = c.stride_w;
+  s.dilation_h = c.dilation_h; s.dilation_w = c.dilation_w;
   s.transposed = c.transposed;
+  s.element = map_element(c);
   for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
     offset[a] = floats;
     if (!(c.packed >> a & 1)) continue;

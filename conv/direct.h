@@ -143,12 +143,12 @@ inline bool packs_runs(const DirectShape& s, const PackFormat& f) {
   return packs_pairs(s, f) || (kTileRegisters && f.kr == kRegisterBytes && packs_register_runs(s));
 }
 
-// Bytes in groups whose channels do not fill AMX's registers, or with a stride: each tap is packed as whole registers,
-// and read out of pixels that are padded to as many (padded.cc), where that multiplies fewer bytes for nothing than
+// Bytes and bf16 in groups whose channels do not fill AMX's registers, or with a stride: each tap is packed as whole
+// registers, and read out of pixels that are padded to as many (padded.cc), where that multiplies less for nothing than
 // gathering copies.
 bool packs_register_taps(const DirectShape& s);
 inline bool packs_taps(const DirectShape& s, const PackFormat& f) {
-  return kTileRegisters && f.kr == kRegisterBytes && packs_register_taps(s);
+  return kTileRegisters && f.kr * element_bytes(s.element) == kRegisterBytes && packs_register_taps(s);
 }
 
 // Whether taps do not fill groups of the depth, of bytes or of AMX's registers, and must be gathered; plan and run if

@@ -78,7 +78,7 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
           if (packs_runs(s, f)) pack_run(pack, in, run, columns, width, row, w, f.element, to);
           for (size_t tx = 0; tx < p.x.taps && !packs_runs(s, f); ++tx)
             pack(in, columns, width, row + ptrdiff_t(tx) * step_x, w.i, w.o,
-                 at(to, f.element, ptrdiff_t(tx * in * width)));
+                 at(to, f.element, ptrdiff_t(tx * p.packed_tap(s, f) * width)));
           to = at(to, f.element, ptrdiff_t(p.packed_run(s, f) * width));
         }
       }

@@ -1,11 +1,12 @@
-// Bytes in groups, by AMX: the input under a few lines of outputs is copied group by group into pixels of whole
-// registers, which lie in L1 and on its lines. Each tap is then a segment of even rows: nothing is gathered, and no row
-// is in two lines, as those of a group are in the image.
+// Bytes and bf16 in groups, by AMX: the input under a few lines of outputs is copied, group by group, into pixels of
+// whole registers, which lie close and on lines of the cache. Each tap is then a segment of even rows: nothing is
+// gathered, and no row is in two lines, as those of a group are in the image.
 //
 //   band     a plane for each pair of the strides' remainders that a tap has, so that rows are even with a stride too:
 //            plane (y % stride_h, x % stride_w) has pixels [lines and those below][columns and those to the right], the
 //            zero point outside the image
-//   pixel    [channels of the group][up to a whole register: anything, as packed B has zeros there]
+//   pixel    [channels of the group][up to a whole register: of bytes anything, as packed B has zeros there; of floats
+//            zeros, as an infinity times 0 is none]
 //
 // Every output has the same taps, and so the same sums of weights.
 #include "conv/regions.h"
@@ -30,6 +31,10 @@ struct Planes {
     return false;
   }
 };
+
+// Bytes of a group's channels, as they are and padded.
+size_t group_bytes(const DirectShape& s) { return s.in_channels / s.groups * element_bytes(s.element); }
+size_t pixel_bytes(const DirectShape& s) { return round_up(group_bytes(s), kRegisterBytes); }
 
 struct Run {
   const DirectPlan* plan;
@@ -70,9 +75,12 @@ void fill(const Run& run, const char* image, size_t group, size_t j0, size_t lin
           char* to) {
   const DirectShape& s = *run.s;
   const Phase& p = run.phase;
-  const size_t in = s.in_channels / s.groups, pixel = round_up(in, kRegisterBytes), rows = lines + run.y_planes.more,
-               width = columns + run.x_planes.more, step = s.in_pixel * p.x.in_step;
+  const size_t e = element_bytes(s.element), in = group_bytes(s), pixel = pixel_bytes(s),
+               rows = lines + run.y_planes.more, width = columns + run.x_planes.more,
+               step = s.in_pixel * p.x.in_step * e;
   const CopyPixels copy = copier(in);
+  const bool floats = !is_int8(s.element);
+  if (floats) memset(to, 0, run.plan->gather_band);
   for (size_t ry = 0; ry < run.y_planes.count; ++ry)
     for (size_t rx = 0; rx < run.x_planes.count; ++rx) {
       if (!run.y_planes.has_tap(p.y, ry) || !run.x_planes.has_tap(p.x, rx)) {
@@ -87,13 +95,13 @@ void fill(const Run& run, const char* image, size_t group, size_t j0, size_t lin
       const ptrdiff_t first = x0 + ptrdiff_t(left * p.x.in_step);
       for (size_t r = 0; r < rows; ++r, to += width * pixel) {
         const ptrdiff_t y = p.y.first + ptrdiff_t((j0 + r) * p.y.in_step + ry);
-        if (y < 0 || y >= ptrdiff_t(s.in_h) || !inside) {
-          memset(to, s.padding, width * pixel);
-          continue;
+        const bool none = y < 0 || y >= ptrdiff_t(s.in_h) || !inside;
+        if (!floats) {
+          memset(to, s.padding, (none ? width : left) * pixel);
+          if (!none) memset(to + (left + inside) * pixel, s.padding, (width - left - inside) * pixel);
         }
-        memset(to, s.padding, left * pixel);
-        memset(to + (left + inside) * pixel, s.padding, (width - left - inside) * pixel);
-        copy(inside, image + size_t(y) * s.in_row + size_t(first) * s.in_pixel + group * in, step, in,
+        if (none) continue;
+        copy(inside, image + (size_t(y) * s.in_row + size_t(first) * s.in_pixel) * e + group * in, step, in,
              to + left * pixel, pixel);
       }
     }
@@ -110,8 +118,10 @@ void task(void* arg, size_t index, uint32_t worker) {
                image = index / run.parts / run.bands % s.batch, chunk = index / run.parts / run.bands / s.batch;
   const size_t j0 = piece_begin(p.y.count, run.bands, band), lines = piece_begin(p.y.count, run.bands, band + 1) - j0,
                i0 = piece_begin(p.x.count, run.parts, part), columns = piece_begin(p.x.count, run.parts, part + 1) - i0;
-  const size_t in = s.in_channels / s.groups, pixel = round_up(in, kRegisterBytes), rows = lines + run.y_planes.more,
-               width = columns + run.x_planes.more;
+  const bool floats = !is_int8(s.element);
+  // elements
+  const size_t in = s.in_channels / s.groups, pixel = pixel_bytes(s) / element_bytes(s.element),
+               rows = lines + run.y_planes.more, width = columns + run.x_planes.more;
   char* const scratch = static_cast<char*>(x.workspace) + worker * plan.gather_bytes;
   char* const planes = scratch + plan.scratch;
   auto* const segments = reinterpret_cast<GemmSegment*>(planes + plan.gather_band);
@@ -121,8 +131,8 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.tile = plan.tile;
   g.format = format_of(plan.tile);
   g.n = s.out_channels / s.groups;
-  g.k = in;
-  g.kc = max(in * p.y.taps * p.x.taps, 1);
+  g.k = floats ? pixel : in;
+  g.kc = g.k * p.y.taps * p.x.taps;
   g.segments = segments;
   for (size_t ty = 0; ty < p.y.taps; ++ty)
     for (size_t tx = 0; tx < p.x.taps; ++tx) {
@@ -145,8 +155,11 @@ void task(void* arg, size_t index, uint32_t worker) {
        ++group) {
     fill(run, from, group, j0, lines, i0, columns, planes);
     g.packed = x.packed + group * packed_floats(g.format, g.n, g.packed_depth);
-    quantize_block(s, *x.quantized, 0, p.x.taps, {0, 0, 0, p.y.taps, false}, {0, 0, 0, p.x.taps, false}, group, 0,
-                   direct_bias_step(s.out_channels, s.groups), offsets, g);
+    const size_t step = direct_bias_step(s.out_channels, s.groups);
+    if (floats) g.bias = x.bias ? x.bias + group * step : nullptr;
+    else
+      quantize_block(s, *x.quantized, 0, p.x.taps, {0, 0, 0, p.y.taps, false}, {0, 0, 0, p.x.taps, false}, group, 0,
+                     step, offsets, g);
     multiply_lines(g, s, x, p, image, group, {j0, lines, i0, columns, planes, width * pixel, pixel}, 0,
                    panel_count(g.format, g.n));
   }
@@ -162,7 +175,7 @@ static size_t band_pixels(const Planes& y, const Planes& x, size_t lines, size_t
 double padded_cycles(const DirectShape& s, const Phase& p) {
   const Planes y(p.y), x(p.x);
   // measured at 24 to 64 bytes
-  const double pixel = 3 + double(ceil_div(s.in_channels / s.groups, 16));
+  const double pixel = 3 + double(ceil_div(group_bytes(s), 16));
   return pixel * double(band_pixels(y, x, p.y.count, p.x.count)) / double(max(p.y.count * p.x.count, 1));
 }
 
@@ -170,23 +183,31 @@ skua_status padded_plan(const skua_op* op, const DirectShape& s, bool function, 
   const Machine machine = machine_for(plan.tile->isa);
   const Phase p = phase_at(s, 0);
   const Planes y(p.y), x(p.x);
-  const size_t in = s.in_channels / s.groups, pixel = round_up(in, kRegisterBytes), n = s.out_channels / s.groups,
+  const size_t pixel = pixel_bytes(s), n = s.out_channels / s.groups, depth = pixel / element_bytes(s.element),
                count = max(p.y.count, 1), across = max(p.x.count, 1);
-  // L1 holds a panel of weights too. A line that is larger stays in L2, or is cut.
+  // L1 holds a panel of weights too. Where these come from L2 in any case, and of wide images, bands are higher, so
+  // that weights are read, and products begin, less often.
+  const double weights = double(p.packed_depth(s, format_of(plan.tile))) * double(n) * element_bytes(s.element);
+  const auto fits = [&](size_t lines) {
+    constexpr size_t kRows = 512;
+    const size_t bytes = mul_sat(band_pixels(y, x, lines, plan.gather_columns), pixel);
+    const bool high = weights > double(machine.l1 / 2) || lines * plan.gather_columns <= kRows;
+    return bytes <= (high ? machine.l2 / 16 : machine.l1 / 2);
+  };
+  // A line that is larger is cut.
   size_t most = across;
-  while (most > plan.tile->mr && mul_sat(band_pixels(y, x, 1, most), pixel) > machine.l2 / 2) most = ceil_div(most, 2);
+  while (most > plan.tile->mr && mul_sat(band_pixels(y, x, 1, most), pixel) > machine.l2 / 2)
+    most = ceil_div(most, 2);
   plan.gather_columns = ceil_div(across, ceil_div(across, most));
   plan.gather_lines = 1;
-  while (plan.gather_lines < count &&
-         mul_sat(band_pixels(y, x, plan.gather_lines + 1, plan.gather_columns), pixel) <= machine.l1 / 2)
-    ++plan.gather_lines;
+  while (plan.gather_lines < count && fits(plan.gather_lines + 1)) ++plan.gather_lines;
   plan.gather_lines = ceil_div(count, ceil_div(count, plan.gather_lines));
   plan.gather_band = mul_sat(band_pixels(y, x, plan.gather_lines, plan.gather_columns), pixel);
   if (plan.gather_band > SIZE_MAX / 64)
     return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
   plan.pads = true;
   plan.scratch = round_up(staging(plan.tile, s.element, s.result, function, plan.gather_lines * plan.gather_columns, n,
-                                  p.y.taps * p.x.taps, in)
+                                  p.y.taps * p.x.taps, depth)
                               .bytes,
                           64);
   plan.gather_bytes =

@@ -661,19 +661,19 @@ TEST(Conv, DepthsOfWholeRegisters) {
   });
 }
 
-// Taps that do not fill registers (AMX) are copied together: groups, dilation, phases of a transposed convolution,
-// pixels with gaps, functions behind the sums.
+// Taps that do not fill registers (AMX) are copied together, or their pixels padded: groups, dilation, phases of a
+// transposed convolution, pixels with gaps, functions behind the sums.
 TEST(Conv, TapsGatheredToRegisters) {
   on_each_tile(half_types(), [](skua_dtype type, const skua_kernel_info& tile, Context& context) {
     if (std::string(tile.isa) != "amx_bf16" || std::string(tile.name).find("packed") != std::string::npos) return;
     Rng rng(41);
-    int gathered = 0;
-    for (int i = 0, done = 0; done < (small() ? 12 : 80); ++i) {
+    int gathered = 0, padded = 0;
+    for (int i = 0, done = 0; done < (small() ? 16 : 110); ++i) {
       Case c = random_case(rng);
       skua_conv2d_desc& d = c.d;
       d.input_type = type;
       c.half_weights = i % 2;
-      d.in_channels = d.groups * uint32_t(rng.integer(1, i % 3 ? 12 : 70));
+      d.in_channels = d.groups * uint32_t(rng.integer(1, i % 3 && d.groups == 1 ? 12 : 70));
       d.out_channels = d.groups * uint32_t(rng.integer(1, 80));
       d.hint_in_h = d.hint_in_w = 0;
       if (i % 4 == 0) d.epilogue.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.25f, 0};
@@ -682,11 +682,14 @@ TEST(Conv, TapsGatheredToRegisters) {
       ++done;
       Case alone = c;
       alone.d.epilogue.residual = SKUA_RESIDUAL_NONE;
-      gathered += explained(alone, context).find("algorithm gathered_rows") != std::string::npos;
+      const std::string text = explained(alone, context);
+      gathered += text.find("algorithm gathered_rows") != std::string::npos;
+      padded += text.find("algorithm padded_pixels") != std::string::npos;
       check(c, context, rng, i % 3 == 0);
       if (testing::Test::HasFailure()) return;
     }
-    EXPECT_GE(gathered, small() ? 4 : 25);
+    EXPECT_GE(gathered, small() ? 3 : 25);
+    EXPECT_GE(padded, small() ? 1 : 6);
   });
 }
 
