@@ -136,19 +136,18 @@ template <int tall, int wide> SKUA_INL void zero() {
   if constexpr (tall > 1) _tile_zero(2);
   if constexpr (wide * tall > 2) _tile_zero(3);
 }
+// Loads first: products that follow each other lose less to the other hardware thread's, with which they share a unit
+// (3x3 of 14x14x256 0.93 of the time beside it; the same alone). Four registers of rows by one of columns, so that
+// products need not wait for the sums they add to, are a twentieth faster alone and half slower beside it.
 template <class P, int tall, int wide, class A> SKUA_INL void step(const A& a, const char* b) {
-  _tile_loadd(6, b, kLine);
   _tile_loadd(4, a.first[0], a.apart);
+  _tile_loadd(6, b, kLine);
+  if constexpr (tall > 1) _tile_loadd(5, a.first[1], a.apart);
+  if constexpr (wide > 1) _tile_loadd(7, b + kRegister, kLine);
   P::template multiply<0, 4, 6>();
-  if constexpr (wide > 1) {
-    _tile_loadd(7, b + kRegister, kLine);
-    P::template multiply<1, 4, 7>();
-  }
-  if constexpr (tall > 1) {
-    _tile_loadd(5, a.first[1], a.apart);
-    P::template multiply<2, 5, 6>();
-    if constexpr (wide > 1) P::template multiply<3, 5, 7>();
-  }
+  if constexpr (wide > 1) P::template multiply<1, 4, 7>();
+  if constexpr (tall > 1) P::template multiply<2, 5, 6>();
+  if constexpr (tall > 1 && wide > 1) P::template multiply<3, 5, 7>();
 }
 
 struct Nothing {
