@@ -446,7 +446,7 @@ void explain(const skua_plan* plan, Text& text) {
            s.in_h, s.in_w, s.in_channels, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w,
            s.groups, s.pad_top, s.pad_left);
   if (kTileRegisters && p.chosen == kDirect && p.direct.gathers) explain_gather(p.direct, text);
-  if (kTileRegisters && p.chosen == kDirect && p.direct.pads) explain_padded(p.direct, text);
+  else if (kTileRegisters && p.chosen == kDirect && p.direct.pads) explain_padded(p.direct, text);
   else if (p.chosen == kDirect)
     text.add("  bands of %zu output rows, %zu regions, strips %zu bytes, tile %ux%u\n", p.direct.band, p.direct.regions,
              p.direct.strip, p.kernel->mr, p.kernel->nr);

@@ -8,7 +8,7 @@ namespace skua {
 namespace {
 
 constexpr char kMagic[8] = {'s', 'k', 'u', 'a', 'p', 'a', 'c', 'k'};
-constexpr uint32_t kFormat = 14;  // raised whenever a config or a packed layout changes
+constexpr uint32_t kFormat = 15;  // raised whenever a config or a packed layout changes
 
 struct BlobHeader {
   char magic[8];

@@ -10,10 +10,12 @@ struct Plan : skua_plan, GemmShape {
   size_t b_batches;          // different B's
   size_t kc;
   bool in_place;             // B is read where it is, only its last panel is packed
+  bool by_panel;             // B is packed a panel at a time, by the task that multiplies it
   bool row;                  // one row and a packed B that is not fetched ahead
   OnlyRow only;              // and there is nothing beside it; for one worker
   const Kernel *pack_a, *pack_b;  // NULL where nothing is packed
   size_t packed_a, packed_b;      // bytes of workspace: per batch of A, per B
+  size_t panel;                   // per worker: by_panel
   size_t columns;                 // of bytes: where in the latter offsets and scales of the columns are
   size_t width_a;                 // elements from a row of the packed A to the next
   Staging staging;
@@ -142,6 +144,12 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     p.staging.bytes = round_up(row_scratch(c.a_type, c.c_type, p.kernel, op.activation.kernel, p.k), 64);
   if (!p.row) p.staging.bytes = scratch_on_cores(p.tiles, c.a_type, c.c_type, op.activation.kernel, p.m, p.n, 1, p.k);
   p.in_place = !c.constant_b && !c.transpose_b && reads_in_place(p.kernel, c.a_type, p.m);
+  // Few rows, or many products (attention): who multiplies a panel packs it, which stays in L1 so. Rows that are
+  // prepared would be so for each panel; tasks that share a panel would pack it each.
+  constexpr size_t kFewRows = 64, kManyBatches = 16;
+  p.by_panel = !c.constant_b && !p.in_place && !is_int8(c.a_type) && p.b_batches == p.batches &&
+               (p.m <= kFewRows || p.batches >= kManyBatches) &&
+               (p.m <= p.kernel->mr || table_of(p.kernel).a == c.a_type);
   size_t bytes = 0;
   bool ok = true;
   if (c.transpose_a) {
@@ -149,7 +157,12 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     ok = mul(p.m, p.width_a, p.packed_a) && mul(p.packed_a, element_bytes(c.a_type), p.packed_a);
   }
   if (ok && !c.constant_b && (!p.in_place || p.n % f.vector))
-    ok = packed_bytes(f, p.in_place ? panel_columns(f, p.n, panel_count(f, p.n) - 1) : p.n, p.k, p.packed_b);
+    ok = packed_bytes(f,
+                      p.in_place   ? panel_columns(f, p.n, panel_count(f, p.n) - 1)
+                      : p.by_panel ? min(p.n, f.nr)
+                                   : p.n,
+                      p.k, p.by_panel ? p.panel : p.packed_b);
+  p.panel = round_up(p.panel, 64);
   size_t total_a = 0, total_b = 0, columns = 0;
   p.packed_a = round_up(p.packed_a, 64);
   p.packed_b = round_up(p.packed_b, 64);
@@ -158,7 +171,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     ok = ok && mul(round_up(p.n, 16), gemm_column_vectors(c) * 4, columns) && add(p.packed_b, columns, p.packed_b);
   }
   ok = ok && mul(p.packed_a, p.batches, total_a) && mul(p.packed_b, p.b_batches, total_b) &&
-       add(total_a, total_b, bytes) && bytes <= SIZE_MAX / 2 && p.staging.bytes <= SIZE_MAX / 4;
+       add(total_a, total_b, bytes) && bytes <= SIZE_MAX / 2 && p.staging.bytes <= SIZE_MAX / 4 &&
+       p.panel <= SIZE_MAX / 4;
   if (!ok) return SKUA_INVALID("gemm: the packed operands are larger than the address space");
   p.cycles = gemm_cycles(p.kernel, p.m, p.n, p.k);
   if (p.row && p.batches == 1 && !p.packed_a) prepare_row(block_of(p, op, nullptr), &op.activation, p.only);
@@ -171,9 +185,10 @@ skua_status finish(const skua_op*, skua_plan* out) {
   return gemm_output(p.outputs[0], p);
 }
 
+size_t worker_bytes(const Plan& p) { return round_up(p.staging.bytes, 64) + p.panel; }
 size_t workspace(const skua_plan* plan, uint32_t concurrency) {
   const Plan& p = plan_of(plan);
-  return add_sat(p.packed_a * p.batches + p.packed_b * p.b_batches, mul_sat(p.staging.bytes, concurrency));
+  return add_sat(p.packed_a * p.batches + p.packed_b * p.b_batches, mul_sat(worker_bytes(p), concurrency));
 }
 
 struct Run {
@@ -235,6 +250,16 @@ void pack_bytes_panel(const Run& r, size_t which, size_t panel) {
   for (size_t j = 0; j < width; ++j) scale[j] = op.config.q.scale;
 }
 
+void pack_panel(const Run& r, size_t which, size_t panel, void* to) {
+  const Plan& p = plan_of(r.args->plan);
+  const GemmConfig& c = op_of(r.args->plan).config;
+  const PackFormat f = format_of(p.kernel);
+  const size_t stride_k = c.transpose_b ? 1 : p.ldb, stride_n = c.transpose_b ? p.ldb : 1;
+  code_of<GemmPackFn>(p.pack_b)(p.k, panel_columns(f, p.n, panel), panel_width(f, p.n, panel),
+                                at(r.b, c.a_type, ptrdiff_t(b_begin(p, which) + panel * f.nr * stride_n)), stride_k,
+                                stride_n, to);
+}
+
 void pack_b_task(void* arg, size_t index, uint32_t) {
   const Run& r = *static_cast<const Run*>(arg);
   const Plan& p = plan_of(r.args->plan);
@@ -242,12 +267,9 @@ void pack_b_task(void* arg, size_t index, uint32_t) {
   const PackFormat f = format_of(p.kernel);
   const size_t panels = p.in_place ? 1 : panel_count(f, p.n), which = index / panels;
   const size_t panel = p.in_place ? panel_count(f, p.n) - 1 : index % panels;
-  const size_t stride_k = c.transpose_b ? 1 : p.ldb, stride_n = c.transpose_b ? p.ldb : 1;
   void* to = r.packed_b + which * p.packed_b;
   if (is_int8(c.a_type)) return pack_bytes_panel(r, which, panel);
-  code_of<GemmPackFn>(p.pack_b)(p.k, panel_columns(f, p.n, panel), panel_width(f, p.n, panel),
-                                at(r.b, c.a_type, ptrdiff_t(b_begin(p, which) + panel * f.nr * stride_n)), stride_k,
-                                stride_n, p.in_place ? to : at(to, f.element, ptrdiff_t(panel_offset(f, panel, p.k))));
+  pack_panel(r, which, panel, p.in_place ? to : at(to, f.element, ptrdiff_t(panel_offset(f, panel, p.k))));
 }
 
 void pack_a_task(void* arg, size_t index, uint32_t) {  // stored [K, M]: rows of K with a stride of round_up(K, vector)
@@ -297,7 +319,8 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
   const size_t p0 = range.from / f.nr, p1 = ceil_div(range.to, f.nr);
   g.from = range.from;
   g.to = range.to;
-  g.scratch = r.scratch + worker * p.staging.bytes;
+  char* const own = r.scratch + worker * worker_bytes(p);
+  g.scratch = own;
   g.rows = r.rows;
   if (p.row) return run_row(g, {a, c, residual, 1}, p0, p1);
   g.tile = p.tiles.here();
@@ -305,10 +328,19 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
   g.dense = r.packed_a || lda == p.k;
   g.c_step = ptrdiff_t(p.ldc);
   g.residual_step = ptrdiff_t(p.ldr);
-  run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), p0, p1, [&](size_t m) {
-    return RowPointers{at(a, a_type, ptrdiff_t(m * lda)), at(c, c_type, ptrdiff_t(m * p.ldc)),
-                       residual ? at(residual, c_type, ptrdiff_t(m * p.ldr)) : nullptr, p.m - m};
-  });
+  const size_t m0 = piece_begin(p.m, r.grid.rows, rows), m1 = piece_begin(p.m, r.grid.rows, rows + 1);
+  for (size_t panel = p0, next; panel < p1; panel = next) {
+    next = p.by_panel ? panel + 1 : p1;
+    if (p.by_panel) {
+      void* const to = own + (worker_bytes(p) - p.panel);
+      pack_panel(r, b_index(p, batch), panel, to);
+      g.packed = at(to, f.element, -ptrdiff_t(panel_offset(f, panel, p.k)));
+    }
+    run_block(g, m0, m1, panel, next, [&](size_t m) {
+      return RowPointers{at(a, a_type, ptrdiff_t(m * lda)), at(c, c_type, ptrdiff_t(m * p.ldc)),
+                         residual ? at(residual, c_type, ptrdiff_t(m * p.ldr)) : nullptr, p.m - m};
+    });
+  }
 }
 
 void run(const RunArgs& args) {
@@ -335,11 +367,18 @@ void run(const RunArgs& args) {
     r.pieces = pieces_for(args, ceil_div(p.m, 16), double(p.k) * 16);
     parallel(args, r.pieces * p.batches, pack_a_task, &r);
   }
+  if (p.packed_b || p.panel) note_use(p.pack_b);
   if (p.packed_b) {
-    note_use(p.pack_b);
     parallel(args, p.b_batches * (p.in_place ? 1 : panel_count(format_of(p.kernel), p.n)), pack_b_task, &r);
   }
-  r.grid = cut_tasks(args, p.grid, p.kernel, p.m, p.m, p.n, p.k);
+  if (p.by_panel) {
+    const size_t nr = p.kernel->nr, panels = ceil_div(p.n, nr);
+    const double packing = double(p.k) * double(nr) / 2;
+    const size_t pieces = pieces_for(args, panels * p.batches, p.cycles / double(panels) + packing);
+    r.grid = {1, min(ceil_div(pieces, p.batches), panels), nr};
+  } else {
+    r.grid = cut_tasks(args, p.grid, p.kernel, p.m, p.m, p.n, p.k);
+  }
   parallel(args, p.batches * r.grid.rows * r.grid.columns, multiply_task, &r);
 }
 
