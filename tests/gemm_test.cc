@@ -308,7 +308,7 @@ TEST_P(GemmTile, HardSwishIsTheUnaryFunction) {
 TEST_P(GemmTile, BatchesBroadcast) {
   const std::vector<std::pair<std::vector<size_t>, std::vector<size_t>>> batches = {
       {{3}, {3}}, {{3}, {}}, {{}, {3}}, {{2, 1}, {3}}, {{1}, {4}}, {{2, 3}, {2, 1}}, {{2, 1, 3}, {2, 3}},
-      {{1, 2, 1, 2}, {2, 1, 3, 1}}, {{0}, {1}}, {{2, 0}, {}}};
+      {{1, 2, 1, 2}, {2, 1, 3, 1}}, {{0}, {1}}, {{2, 0}, {}}, {{4, 5}, {4, 5}}};
   uint32_t seed = 1;
   for (const auto& [a, b] : batches)
     for (int how = 0; how < 6; ++how) {
@@ -318,7 +318,7 @@ TEST_P(GemmTile, BatchesBroadcast) {
       c.transpose_b = how >= 2 && how < 4;
       c.constant_b = how >= 4;
       if (c.constant_b) c.b_batch = {};
-      c.m = how == 3 ? 66 : mr() + 1;  // above 64 rows B is packed as a whole
+      c.m = how == 3 ? 66 : mr() + 1;  // above 64 rows B is packed as a whole, but of many products panel by panel
       c.n = nr() + 5, c.k = 11;
       c.hole = seed % 2;
       c.residual = skua_residual(seed % 3);
