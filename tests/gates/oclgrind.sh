@@ -4,7 +4,7 @@ set -euo pipefail
 tests=$1 work=$2 library=${3:-/usr/lib/oclgrind/liboclgrind-rt.so}
 mkdir -p "$work"
 [[ -f $library ]] || { echo "$library is missing (Debian: oclgrind)"; exit 1; }
-export SKUA_OPENCL_LIBRARY=$library OCLGRIND_DATA_RACES=1 OCLGRIND_CHECK_API=1 SKUA_VULKAN_LIBRARY=/nonexistent SKUA_TEST_SMALL=1
+export SKUA_OPENCL_LIBRARY=$library OCLGRIND_DATA_RACES=1 OCLGRIND_CHECK_API=1 SKUA_VULKAN_LIBRARY=/nonexistent SKUA_TEST_SMALL=1 SKUA_TEST_GPU_PAIRS=1
 bad=0
 run() {
   local log=$work/$1.log
