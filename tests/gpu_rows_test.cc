@@ -105,6 +105,7 @@ TEST(GpuReduce, KindsAndAxes) {
       const bool arg = kind == SKUA_REDUCE_ARGMIN || kind == SKUA_REDUCE_ARGMAX;
       if (arg && a.size() != 1) continue;
       if (!arg && kind > SKUA_REDUCE_MEAN && a.size() == 3) continue;
+      if (small() && !arg && (size_t(kind) + size_t(&a - axes.data())) % 2) continue;  // minutes of a simulated device
       SCOPED_TRACE("kind " + std::to_string(kind) + ", axes " + std::to_string(a.size()) +
                    (a.empty() ? "" : " from " + std::to_string(a[0])));
       compare_on_gpus({{{3, 5, 4, 72}}}, Holes::none, [&](skua_context* context, skua_dtype type, skua_op** op) {
@@ -276,6 +277,7 @@ TEST(GpuResize, KindsAndCoordinates) {
     for (const int coordinates : {SKUA_RESIZE_HALF_PIXEL, SKUA_RESIZE_ALIGN_CORNERS, SKUA_RESIZE_ASYMMETRIC})
       for (const skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
         for (const size_t channels : {3, 8}) {
+          if (small() && coordinates % 2 != (channels == 8)) continue;  // minutes of a simulated device
           SCOPED_TRACE("kind " + std::to_string(kind) + ", coordinates " + std::to_string(coordinates) + ", layout " +
                        std::to_string(layout));
           Shape extents = {2, 5, 7, channels};

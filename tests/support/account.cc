@@ -6,6 +6,7 @@
 //                         through it (SKUA_TEST_FROM_ISA), or has a driver of that API.
 //                         SKUA_TEST_PARTIAL: too few programs go through it for all of its kernels to be executed: 0
 //   kernel NAME ISA CALLS
+//   pairs                 SKUA_TEST_GPU_PAIRS: kernels of GPUs were left out in some types on some devices (gpu.cc)
 //   skip TEST REASON
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -61,6 +62,7 @@ class Account : public testing::EmptyTestEventListener {
       if (skua_kernel_at(i, &info) == SKUA_STATUS_OK)
         std::fprintf(file, "kernel %s %s %llu\n", info.name, info.isa, static_cast<unsigned long long>(info.calls));
     }
+    if (std::getenv("SKUA_TEST_GPU_PAIRS")) std::fputs("pairs\n", file);
     std::fputs(skips_.c_str(), file);
     std::fclose(file);
   }
