@@ -1,5 +1,5 @@
-// Phases of a direct convolution, the classes of their outputs and the regions that these make; direct.cc plans and
-// runs them. The picture: direct.h.
+// Phases of a direct convolution, the classes of their outputs and the regions that these make; direct.cc plans
+// them, direct_run.cc runs them. The picture: direct.h.
 #pragma once
 #include "conv/direct.h"
 

@@ -254,6 +254,11 @@ void prepare(size_t rows, const void* const* a, const GemmSegment* segments, siz
         SKUA_UNROLL for (size_t v = 0; v < 4; ++v)
           widen_bytes(x + i + v * 2 * L, to + v * 2 * L);
       for (; i + 2 * L <= k; i += 2 * L, to += 2 * L) widen_bytes(x + i, to);
+      if (i < k && k >= 2 * L) {  // the last of them again
+        to += k - i;
+        widen_bytes(x + k - 2 * L, to - 2 * L);
+        i = k;
+      }
       for (; i < k; ++i) *to++ = x[i];
       if (k & 1) *to++ = 0;
     }
