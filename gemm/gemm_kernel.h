@@ -23,7 +23,8 @@ struct GemmRowQuant {
 //   C[r][j] = finish( [C[r][j] if load_c] + sum over s, k of A[r][segments[s].a + k] * B[segments[s].b + k][j] )
 //
 // Every element is one chain of multiply-adds in the order of k (of bf16 where a set multiplies it: in that set's
-// order), whatever the tile: all tiles of an instruction set give the same bits, of those that sum in f32.
+// order), whatever the tile: all tiles of an instruction set give the same bits, of those that sum in f32
+// (gemm_transposed is no tile).
 // The types of A, B and C are the table's.
 struct GemmTile {
   // row pointers: rows may be anywhere (overlapping, in a padded image); with pack_a the first one is the panel
@@ -229,5 +230,12 @@ struct GemmRowTable {
   void (*finish_in_sums)(const GemmFinish&);   // the same, result to sums: an activation that is no clamp follows
 };
 using GemmRowTableFn = const GemmRowTable& (*)();
+
+// KernelKind::gemm_transposed, Kernel::element = the type of A and B in memory; a GemmTileFn. Up to kTransposedRows
+// rows by pointers times any number of columns of B as it lies, [n][k]: t.b is its first row, t.ldb the elements from a
+// row to the next; all of the depth in one segment. The last vector of columns may begin before the first column.
+// C is f32 or of A's type.
+constexpr size_t kTransposedRows = 8;
+constexpr size_t kTransposedColumns = 64;  // whose sums wait for their end together
 
 }  // namespace skua

@@ -6,6 +6,7 @@
 // Packed B: panels of nr columns, each [segment][ceil(k / kr)][width][kr]. Registers of 6x64 (VNNI): 24 accumulators +
 // 4 B + 1 A of 32; ten loads feed 24 products.
 #include "dispatch/kernel.h"
+#include "gemm/even_rows.h"
 #include "gemm/gemm_kernel.h"
 #include "gemm/int8_dot.h"
 #include "gemm/int8_finish.h"
@@ -18,8 +19,7 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-// Where rows of A are: a pointer each, or a step in bytes (x86 reaches eight rows from one pointer and the steps 1, 3,
-// 5 and 7).
+// Where rows of A are: a pointer each, or a step in bytes (even_rows.h).
 template <int MR> struct Scattered {
   static constexpr bool even = false, flips = false;
   const char* first;
@@ -32,33 +32,6 @@ template <int MR> struct Scattered {
   SKUA_INL void step(int bytes) {
     SKUA_UNROLL for (int r = 1; r < MR; ++r) asm("" : "+r"(to[r]));  // else the compiler moves a pointer per row
     first += bytes;
-  }
-};
-template <int MR> struct Even {
-  static constexpr bool even = true, flips = false;
-  const char* block[(MR + 7) / 8];
-  ptrdiff_t s1, s3, s5, s7;
-  SKUA_INL Even(const char* first, ptrdiff_t bytes) : s1(bytes), s3(3 * bytes), s5(5 * bytes), s7(7 * bytes) {
-    SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = first + i * 8 * bytes;
-  }
-  SKUA_INL Even(const GemmTile& t, size_t row, ptrdiff_t segment)
-      : Even(static_cast<const char*>(t.a[0]) + ptrdiff_t(row) * t.a_step + segment, t.a_step) {}
-  SKUA_INL const char* at(int r) const {
-    return block[r >> 3] + (r & 1          ? ((r & 7) == 1   ? s1
-                                              : (r & 7) == 3 ? s3
-                                              : (r & 7) == 5 ? s5
-                                                             : s7)
-                            : (r & 7) == 0 ? 0
-                            : (r & 7) == 6 ? s3 * 2
-                                           : s1 * (r & 7));
-  }
-  SKUA_INL void step(int bytes) {
-    // else the compiler multiplies them ahead and keeps the products on the stack
-    if constexpr (MR > 1) asm("" : "+r"(s1));
-    if constexpr (MR > 3) asm("" : "+r"(s3));
-    if constexpr (MR > 5) asm("" : "+r"(s5));
-    if constexpr (MR > 7) asm("" : "+r"(s7));
-    SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] += bytes;
   }
 };
 // Rows that prepare() wrote, one after the other; `row` is the first of a panel.

@@ -23,6 +23,7 @@
 #endif
 #include "gemm/pack.h"
 #include "gemm/tile_rows.h"
+#include "gemm/transposed.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -433,6 +434,12 @@ template <class B, int MR, int NV> const GemmTileTable& narrow_table() { return 
    KernelKind::gemm_rows, Isa::SKUA_ISA, 0, 0, 0, F32::L,                                                         \
    reinterpret_cast<AnyCode>(static_cast<GemmRowTableFn>(rows_of<T>)), Element::type},
 
+#define SKUA_TRANSPOSED_KERNEL(T, type)                                                                     \
+  {"gemm_transposed_" #type "_" SKUA_STRING(SKUA_ISA), "gemm",                                              \
+   "a few rows by the rows of a B that lies transposed, which is packed nowhere",                           \
+   KernelKind::gemm_transposed, Isa::SKUA_ISA, 0, kTransposedRows, 0, F32::L,                               \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileFn>(transposed<T>)), Element::type},
+
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)  // where there is a SKUA_TILE_B16
 #define SKUA_PACK_NARROW(type) SKUA_PACK_KERNEL(f32, float, type, type, 1)
 #else
@@ -471,7 +478,7 @@ const Kernel kernels[] = {
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_B16
-    SKUA_ROW_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1)
+    SKUA_ROW_KERNEL(f16, f16) SKUA_TRANSPOSED_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1)
     SKUA_PACK_KERNEL(f16, f16, f16, f16, 1) SKUA_PACK_NARROW(f16)
 #endif
 #ifdef SKUA_TYPE_bf16
@@ -480,11 +487,11 @@ const Kernel kernels[] = {
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_B16
-    SKUA_ROW_KERNEL(bf16, bf16) SKUA_PACK_KERNEL(bf16, bf16, f32, float, 1)
+    SKUA_ROW_KERNEL(bf16, bf16) SKUA_TRANSPOSED_KERNEL(bf16, bf16) SKUA_PACK_KERNEL(bf16, bf16, f32, float, 1)
     SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 1) SKUA_PACK_NARROW(bf16)
 #endif
 #undef SKUA_TILE_BY_HAND
-    SKUA_PACK_KERNEL(f32, float, f32, float, 1)
+    SKUA_PACK_KERNEL(f32, float, f32, float, 1) SKUA_TRANSPOSED_KERNEL(float, f32)
 };
 
 }  // namespace

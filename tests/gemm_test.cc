@@ -433,6 +433,81 @@ TEST(Gemm, EveryTileInTheContextOfTheHighestInstructionSet) {
   }
 }
 
+// A few rows by the rows of a B that lies transposed: every such kernel, forced for more rows than it is chosen for, at
+// depths and columns around its vectors, with all that an end has.
+TEST(Gemm, RowsByRows) {
+  Rng rng(11);
+  for (const skua_kernel_info& kernel : kernels("gemm_transposed_")) {
+    SCOPED_TRACE(kernel.name);
+    Context context(kernel.isa, kernel.name);
+    const size_t lanes = !std::strcmp(kernel.isa, "scalar") ? 1 : !std::strcmp(kernel.isa, "avx512") ? 16
+                         : !std::strcmp(kernel.isa, "avx2") ? 8 : 4;
+    const bool half = kernel.type != SKUA_DTYPE_F32;
+    for (size_t m : {1, 2, 3, 5, 8, 9})
+      for (size_t n : {lanes, lanes + 1, size_t(63), size_t(64), size_t(65), size_t(131)})
+        for (size_t k : {size_t(0), size_t(1), lanes - 1, lanes, lanes + 1, 2 * lanes + 3, 4 * lanes, size_t(150)}) {
+          if (small() && (m + n + k) % 3 != 0) continue;
+          Case c;
+          c.type = c.b_type = c.c_type = kernel.type;
+          c.m = m, c.n = n, c.k = k, c.seed = rng.next();
+          c.transpose_b = true;
+          c.transpose_a = rng.next() % 4 == 0;
+          c.bias = rng.next() % 2;
+          c.hole = rng.next() % 3;
+          c.residual = skua_residual(rng.next() % 3);
+          if (half && rng.next() % 3 == 0) c.c_type = SKUA_DTYPE_F32;
+          if (rng.next() % 3 == 0) c.alpha = -0.5f, c.beta = rng.next() % 2 ? 0.75f : 0;
+          const uint32_t activation = rng.next() % 4;
+          if (activation == 1) c.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f};
+          if (activation == 2 && c.c_type == SKUA_DTYPE_F32) c.activation.kind = SKUA_ACTIVATION_TANH;
+          if (rng.next() % 3 == 0) c.a_batch = {2, 1}, c.b_batch = {1, 3};
+          check(context, c);
+        }
+    Case c;
+    c.type = c.b_type = c.c_type = kernel.type;
+    c.m = 2, c.n = 70, c.k = 40;
+    c.transpose_b = true;
+    Inputs in = inputs_of(c);
+    const skua_gemm_desc desc = desc_of(c, in);
+    Op op;
+    SKUA_EXPECT_OK(skua_gemm_create(context, &desc, nullptr, nullptr, &op));
+    skua_plan* plan = nullptr;
+    const skua_tensor shapes[] = {in.a.t, in.b.t};
+    SKUA_EXPECT_OK(skua_op_plan(op, shapes, 2, nullptr, 0, &plan));
+    EXPECT_STREQ(skua_plan_kernel(plan), kernel.name);
+    EXPECT_EQ(skua_plan_workspace(plan, 8), 0u);
+    skua_plan_destroy(plan);
+    // A NaN or an infinity is met by its row and its column alone; zeros behind the depth meet nothing.
+    in.a.v[3] = NAN;
+    in.b.v[size_t(c.n - 1) * c.k + 5] = INFINITY;
+    in.b.v[size_t(c.n - 2) * c.k + c.k - 1] = -INFINITY;
+    std::optional<Data> got = compute(context, c, in);
+    ASSERT_TRUE(got);
+    expect_product(c, in, *got);
+  }
+}
+
+// STRICT keeps each element one chain in the order of k: the same bits from a B that lies transposed, of few rows too.
+TEST(Gemm, StrictRowsByRowsAreChains) {
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Case c;
+    c.m = 2, c.n = 67, c.k = 150;
+    c.numerics = SKUA_NUMERICS_STRICT;
+    const Inputs in = inputs_of(c);
+    Inputs transposed = in;
+    Case other = c;
+    other.transpose_b = true;
+    transposed.b = inputs_of(other).b;
+    for (size_t l = 0; l < c.k; ++l)
+      for (size_t j = 0; j < c.n; ++j) transposed.b.v[j * c.k + l] = in.b.v[l * c.n + j];
+    const std::optional<Data> want = compute(context, c, in), got = compute(context, other, transposed);
+    ASSERT_TRUE(want && got);
+    expect_same_bits(*got, *want);
+  }
+}
+
 // What the cost model chooses, for shapes from one element to several panels and row groups.
 TEST(Gemm, WithoutAFilter) {
   Rng rng(3);

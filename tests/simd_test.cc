@@ -544,6 +544,12 @@ TEST_P(Simd, AcrossLanes) {
   u->transpose(square.data());
   for (int i = 0; i < lanes; ++i)
     for (int j = 0; j < lanes; ++j) EXPECT_EQ(square[i * lanes + j], static_cast<float>(j * lanes + i));
+  // Numbers whose sums differ by their order: by halves, as sum() has it.
+  skua_test::Rng rng(lanes);
+  for (float& x : square) x = rng.uniform(-1, 1) * (rng.next() % 2 ? 1 : 1e6f);
+  std::vector<float> sums(lanes);
+  u->sum_each(square.data(), sums.data());
+  for (int i = 0; i < lanes; ++i) EXPECT_EQ(sums[i], u->sum(square.data() + i * lanes));
   if (u->by_lane) {
     std::vector<float> acc(lanes), p(lanes), q(lanes), out(lanes * lanes);
     for (int i = 0; i < lanes; ++i)

@@ -4,6 +4,7 @@
 #include "simd/math.h"
 #include "simd/fixed.h"
 #include "simd/simd.h"
+#include "simd/sum_each.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -211,6 +212,11 @@ constexpr SimdUnit unit = {
       SKUA_UNROLL for (int i = 0; i < L; ++i) r[i] = F32::load(square + i * L);
       transpose(r);
       SKUA_UNROLL for (int i = 0; i < L; ++i) r[i].store(square + i * L);
+    },
+    [](const float* square, float* sums) {
+      F32 r[L];
+      SKUA_UNROLL for (int i = 0; i < L; ++i) r[i] = F32::load(square + i * L);
+      sum_each(r).store(sums);
     },
     run_fma_lane<F32>,
 };

@@ -59,6 +59,7 @@ struct SimdUnit {
   // results within +-2^13, or beyond it on their side
   void (*fix)(int32_t* sums, const int32_t* multiplier, const int32_t* shift, bool single, size_t n);
   void (*transpose)(float* square);         // lanes x lanes, in place
+  void (*sum_each)(const float* square, float* sums);
   // out[i * lanes ...] = acc + b * a[i]; nothing if !by_lane.
   void (*fma_lane)(const float* acc, const float* b, const float* a, float* out);
 };
