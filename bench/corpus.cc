@@ -165,9 +165,11 @@ struct Parser {
       return i < plain.size() && sizes(plain[i], v) && v.size() == count;
     };
     l.out_c = l.c;
-    if (verb == "gemm") {
-      if (!plain_sizes(0, 3)) return fail("gemm MxNxK");
+    if (verb == "gemm" || verb == "matmul") {
+      if (!plain_sizes(0, 3)) return fail(verb + " MxNxK");
       l.op = Op::gemm, l.m = v[0], l.n = v[1], l.k = v[2];
+      l.two_inputs = verb == "matmul";
+      if (l.two_inputs && corpus.network) return fail("matmul belongs to no network");
     } else if (verb == "fc") {
       if (!plain_sizes(0, 1)) return fail("fc OUT");
       l.op = Op::gemm, l.m = 1, l.n = v[0], l.k = l.h * l.w * l.c, l.bias = true;

@@ -299,8 +299,8 @@ Machine measure_device(Contestant& ours, const skua_device_info& info, bool quic
 
 bool dense_product(const Layer& l, const float* weights, const float* bias, bool half, DenseProduct* out,
                    std::string* why) {
-  if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual || l.quantized_weights())
-    return *why = "matrix products only", false;
+  if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual || l.quantized_weights() || l.two_inputs)
+    return *why = "products by a constant only", false;
   if (l.type != SKUA_DTYPE_F32 && (l.type != SKUA_DTYPE_F16 || !half))
     return *why = std::string("no ") + skua_dtype_name(l.type) + " on this device", false;
   const size_t size = size_of(l.type);

@@ -108,7 +108,9 @@ double reference(const Layer& l, const Operands& o, size_t index, double* magnit
   };
   switch (l.op) {
     case Op::gemm:
-      for (size_t k = 0; k < l.k; ++k) add(o.x[index / l.n * l.k + k], o.weights[k * l.n + index % l.n]);
+      for (size_t k = 0; k < l.k; ++k)
+        add(o.x[index / l.n * l.k + k],
+            l.two_inputs ? o.second[index % l.n * l.k + k] : o.weights[k * l.n + index % l.n]);
       if (l.bias) add(o.bias[index % l.n], 1);
       break;
     case Op::conv: {

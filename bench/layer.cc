@@ -79,10 +79,11 @@ size_t Layer::in_count() const { return op == Op::gemm ? m * k : op == Op::softm
 size_t Layer::out_count() const { return op == Op::gemm || op == Op::softmax ? m * n : out_h * out_w * out_c; }
 size_t Layer::second_count() const {
   if (op == Op::binary) return broadcast ? c : h * w * c;
+  if (two_inputs) return n * k;
   return residual ? out_count() : 0;
 }
 size_t Layer::weight_count() const {
-  if (op == Op::gemm) return k * n;
+  if (op == Op::gemm) return two_inputs ? 0 : k * n;
   return op == Op::conv || op == Op::deconv ? out_c * kh * kw * (c / groups) : 0;
 }
 size_t Layer::reduction() const {
@@ -99,7 +100,7 @@ size_t Layer::reduction() const {
 std::string Layer::kind() const {
   const std::string type = skua_dtype_name(this->type);
   switch (op) {
-    case Op::gemm: return "gemm_" + type;
+    case Op::gemm: return (two_inputs ? "matmul_" : "gemm_") + type;
     case Op::conv: return (depthwise() ? "depthwise_" : "conv2d_") + type;
     case Op::deconv: return "conv2d_transpose_" + type;
     case Op::max_pool: return "max_pool_" + type;

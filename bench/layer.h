@@ -14,6 +14,7 @@ struct Layer {
   Op op = Op::gemm;
   skua_dtype type = SKUA_DTYPE_F32;        // of inputs, weights and output
   size_t m = 0, n = 0, k = 0;              // gemm; softmax: m rows of n
+  bool two_inputs = false;                 // gemm: B is the second input, [N][K], as keys are in attention
   size_t h = 1, w = 1, c = 0;              // input, NHWC with N = 1
   size_t out_h = 1, out_w = 1, out_c = 0;  // output
   size_t kh = 1, kw = 1, sh = 1, sw = 1, dh = 1, dw = 1, groups = 1;

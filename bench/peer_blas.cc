@@ -12,19 +12,20 @@ namespace {
 
 using Sgemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a,
                        int lda, const float* b, int ldb, float beta, float* c, int ldc);
-constexpr int kRowMajor = 101, kNoTranspose = 111;
+constexpr int kRowMajor = 101, kNoTranspose = 111, kTranspose = 112;
 
 class BlasLayer : public Prepared {
  public:
   Sgemm sgemm;
   int m, n, k;
-  const float *a, *bias;
+  const float *a, *bias, *second;  // second: B, transposed; NULL: b
   Memory b;
   float* c;
   void run() override {
     if (bias)
       for (int row = 0; row < m; ++row) memcpy(c + size_t(row) * size_t(n), bias, size_t(n) * sizeof(float));
-    sgemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1.0f, a, k, b.data(), n, bias ? 1.0f : 0.0f, c, n);
+    sgemm(kRowMajor, kNoTranspose, second ? kTranspose : kNoTranspose, m, n, k, 1.0f, a, k, second ? second : b.data(),
+          second ? k : n, bias ? 1.0f : 0.0f, c, n);
   }
 };
 
@@ -44,8 +45,8 @@ class Blas : public Contestant {
   void wake() override { start ? start() : wake_openmp(); }
   void park() override { stop ? void(stop()) : park_openmp(); }
   std::string version() const override { return text; }
-  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y,
-                                    std::string* why) override {
+  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second,
+                                    View y, std::string* why) override {
     if (l.type != SKUA_DTYPE_F32 || l.quantized_weights()) {
       *why = "f32 only";
       return nullptr;
@@ -58,6 +59,7 @@ class Blas : public Contestant {
     made->sgemm = sgemm;
     made->m = int(l.m), made->n = int(l.n), made->k = int(l.k);
     made->a = x.data;
+    made->second = l.two_inputs ? second.data : nullptr;
     made->b.resize(l.weight_count());
     std::copy_n(weights, l.weight_count(), made->b.data());
     made->bias = bias;

@@ -120,7 +120,10 @@ class Onednn : public Contestant {
           if (second.data) second.data = made->second.data();
         }
         memory src(desc(l.h, l.w, in_c, x.stride), cpu.engine, x.data), other;
-        if (second.data)
+        if (l.two_inputs)
+          other = memory(memory::desc({d(l.k), d(l.n)}, data_type(l.type), memory::dims{1, d(l.k)}), cpu.engine,
+                         second.data);
+        else if (second.data)
           other = memory(l.broadcast ? desc(1, 1, l.c, second.stride) : desc(l.out_h, l.out_w, out_c, second.stride),
                          cpu.engine, second.data);
         if (l.residual) {  // the sum overwrites it

@@ -124,6 +124,16 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
     case Op::gemm: {
       memory::desc bias_md({d(l.n)}, f32, tag::a);
       const memory::desc source = src.get_desc();
+      if (l.two_inputs) {
+        if (product != Product::matmul) return false;
+        const memory::desc dst({d(l.m), d(l.n)}, type, tag::ab);
+        const dnnl::matmul::primitive_desc pd({source, second->get_desc(), dst}, attr, cpu.engine);
+        args = {{DNNL_ARG_SRC, src},
+                {DNNL_ARG_WEIGHTS, *second},
+                {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
+        out.call.primitive = dnnl::matmul(pd);
+        return true;
+      }
       if (product == Product::matmul && source.data.ndims == 2) {
         const memory::desc plain({d(l.k), d(l.n)}, f32, tag::ab), any_w({d(l.k), d(l.n)}, weight_type, tag::any);
         const memory::desc row_bias({1, d(l.n)}, f32, tag::ab), dst({d(l.m), d(l.n)}, type, tag::ab);

@@ -73,7 +73,10 @@ class Xnnpack : public Contestant {
     const bool dense = y.stride == l.out_c;
     bool done = false;
     switch (l.op) {
-      case Op::gemm: done = o.fully_connected(l, weights, bias, inner_low, inner_high, x, y); break;
+      case Op::gemm:
+        done = l.two_inputs ? o.matmul(l, x, second, y)
+                            : o.fully_connected(l, weights, bias, inner_low, inner_high, x, y);
+        break;
       case Op::conv: done = o.convolution(l, weights, bias, inner_low, inner_high, x, y); break;
       case Op::deconv: done = o.deconvolution(l, weights, bias, inner_low, inner_high, x, y); break;
       case Op::max_pool: {

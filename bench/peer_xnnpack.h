@@ -37,6 +37,7 @@ struct XnnOps {
   // Each adds one operator of `type`, or more where it takes more; false = there is none. x and y: with strides filled
   // in.
   bool fully_connected(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y);
+  bool matmul(const Layer& l, View x, View second, View y);
   bool convolution(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y);
   bool deconvolution(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y);
   bool max_pool(const Layer& l, uint32_t bottom, uint32_t right, float low, float high, View x, View y);

@@ -24,6 +24,8 @@ bool XnnOps::fully_connected(const Layer& l, const float* weights, const float* 
          good(BENCH_XNN(xnn_setup_fully_connected_nc, op, l.m, x.data, y.data, pool));
 }
 
+bool XnnOps::matmul(const Layer&, View, View, View) { return false; }
+
 bool XnnOps::convolution(const Layer& l, const float* weights, const float* bias, float low, float high, View x,
                          View y) {
   xnn_operator_t op = nullptr;

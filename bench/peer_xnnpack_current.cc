@@ -191,6 +191,15 @@ bool XnnOps::fully_connected(const Layer& l, const float* weights, const float* 
          good(BENCH_XNN(xnn_setup_fully_connected_nc, op, x.data, y.data));
 }
 
+bool XnnOps::matmul(const Layer& l, View x, View second, View y) {
+  if (type != SKUA_DTYPE_F32 && type != SKUA_DTYPE_F16) return false;
+  xnn_operator_t op = nullptr;
+  size_t room = 0;
+  return keep(BENCH_XNN(xnn_create_batch_matrix_multiply_nc, XNN_FLAG_TRANSPOSE_B, &op), op) &&
+         good(BENCH_XNN(xnn_reshape_batch_matrix_multiply_nc, op, 0, nullptr, nullptr, l.m, l.k, l.n, &room, pool)) &&
+         good(BENCH_XNN(xnn_setup_batch_matrix_multiply_nc, op, workspace(*this, room), x.data, second.data, y.data));
+}
+
 bool XnnOps::convolution(const Layer& l, const float* weights, const float* bias, float low, float high, View x,
                          View y) {
   xnn_operator_t op = nullptr;

@@ -292,7 +292,8 @@ void layers_section(Html& h, const Session& s) {
     h.raw(
         "<table><tr><th>Layer<th>Speed<th class=n>skua<th class=n>%s<th class=n>of roofline<th>best peer<th "
         "class=n>against best%s<th class=n>regret<th>Algorithm, kernel</tr>",
-        op == "gemm" || op.find("conv") != std::string::npos || op == "depthwise" ? "GFLOP/s" : "GB/s",
+        op == "gemm" || op == "matmul" || op == "depthwise" || op.find("conv") != std::string::npos ? "GFLOP/s"
+                                                                                                    : "GB/s",
         halves ? "<th class=n>against f32" : "");
     for (const Result& r : s.results) {
       if (r.suite != "layers" || r.op != op) continue;

@@ -67,6 +67,7 @@ size_t operands_of(const Layer& l, size_t x_stride, size_t second_stride, size_t
   if (l.op == Op::gemm) {
     in[0] = skua_tensor_2d(l.type, l.m, l.k);
     in[1] = *out = skua_tensor_2d(l.type, l.m, l.n);
+    if (l.two_inputs) in[1] = skua_tensor_2d(l.type, l.n, l.k);
   } else if (l.op == Op::softmax) {
     in[0] = in[1] = *out = skua_tensor_2d(l.type, l.m, l.n);
   } else if ((l.op == Op::unary || l.op == Op::binary) && l.h * l.w == 1 && !l.broadcast) {
@@ -129,8 +130,9 @@ class Skua : public Contestant {
       case Op::gemm: {
         skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
         d.a_type = d.b_type = d.c_type = l.type;
-        d.n = l.n;
-        d.k = l.k;
+        d.n = l.two_inputs ? 0 : l.n;
+        d.k = l.two_inputs ? 0 : l.k;
+        d.transpose_b = l.two_inputs;
         d.hint_m = l.m;
         d.numerics = how.numerics;
         d.epilogue = {act, residual};
@@ -147,7 +149,7 @@ class Skua : public Contestant {
           else d.b_q.scales = constants.scales.data();
           if (l.zero_points) d.b_q.zero_points = constants.zero_points.data();
         }
-        return skua_gemm_create(context, &d, weights, bias, op);
+        return skua_gemm_create(context, &d, l.two_inputs ? nullptr : weights, bias, op);
       }
       case Op::conv: {
         skua_conv2d_desc d = conv_desc(l);

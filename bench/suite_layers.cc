@@ -24,7 +24,8 @@ std::vector<LayerCase> layer_cases(const std::vector<skua_dtype>& types) {
   for (skua_dtype type : types)
     for (const Corpus& c : corpora(type))
       for (const Step& s : c.steps)
-        if (!s.in_series && (type != SKUA_DTYPE_S8 || !s.layer.quantized_weights())) add(c, s.layer);
+        if (!s.in_series && (type != SKUA_DTYPE_S8 || (!s.layer.quantized_weights() && !s.layer.two_inputs)))
+          add(c, s.layer);
   return cases;
 }
 
