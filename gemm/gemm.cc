@@ -120,13 +120,17 @@ GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
           .b_zeros = op.b_zeros};
 }
 
-// Rows up to which a B that lies transposed is read where it is. Measured on a Sapphire Rapids, n = 2048: of f32 eight
-// rows take 55 us at a depth of 128, packed 76, and 48 and 36 at a depth of 64; with AVX2 108 and 111, four rows 42 and
-// 65. Halves are widened for every two rows: four take 41 and 75, eight 102 and 77; SSE widens f16 in integers, one row
-// takes 211 and 240, two 440 and 265.
+// Rows up to which a B that lies transposed is read where it is. Of f32 as many as B comes from L1 for all rows but the
+// first: a vector's rows of it (measured on a Sapphire Rapids, time over that of packing: AVX-512, 128 to 256 deep 0.75
+// for four rows, 0.65-0.87 for five, 0.91-0.98 for six, 0.7-1.1 for eight; 512 deep 0.8, 0.9, 1.0; 1024 deep four 1.2;
+// AVX2, 128 deep, four 0.65, eight 1.0). Of 64 steps sums over lanes are most of it (eight 1.3). Halves are widened for
+// every two rows: four take 41 us and packed 75, eight 102 and 77.
 size_t few_rows(const Kernel* kernel, size_t k) {
-  if (kernel->element == Element::f32) return kernel->vector == 16 && k >= 128 ? 8 : 4;
-  return kArch == Arch::x86_64 && kernel->vector < 8 && kernel->element == Element::f16 ? 1 : 4;
+  const bool f32 = kernel->element == Element::f32;
+  const double b = double(k) * kernel->vector * element_bytes(kernel->element),
+               l1 = double(machine_for(kernel->isa).l1);
+  if (f32 && kernel->vector == 16 && k >= 128 && b <= l1 / 2) return 6;
+  return f32 && b > l1 ? 2 : 4;
 }
 // A few rows by a B that lies transposed: NULL where tiles are as well off.
 const Kernel* transposed_kernel(const GemmOp& op, const Plan& p) {
@@ -134,8 +138,17 @@ const Kernel* transposed_kernel(const GemmOp& op, const Plan& p) {
   if (c.constant_b || !c.transpose_b || is_int8(c.a_type)) return nullptr;
   if (c.numerics == SKUA_NUMERICS_STRICT) return nullptr;  // which keeps each element one chain
   if (op.activation.kernel && c.c_type != Element::f32) return nullptr;  // rounded once, behind the function
-  const Kernel* kernel = find_kernel(op.ctx, gemm_tables, KernelKind::gemm_transposed, -1, c.a_type);
-  if (!kernel || p.n < kernel->vector) return nullptr;
+  // The longest vector that the columns fill; scalar code beside scalar tiles only.
+  struct Search {
+    size_t n, least;
+    const Kernel* found;
+  } search = {p.n, min(p.kernel->vector, 2), nullptr};
+  each_kernel(op.ctx, gemm_tables, KernelKind::gemm_transposed, -1, [](const Kernel* k, void* arg) {
+    auto* s = static_cast<Search*>(arg);
+    if (!s->found && s->n >= k->vector && s->least <= k->vector) s->found = k;
+  }, &search, c.a_type);
+  const Kernel* const kernel = search.found;
+  if (!kernel) return nullptr;
   const char* const filter = op.ctx->filter;
   const bool tile = glob_match(filter, p.kernel->name), named = glob_match(filter, kernel->name);
   if (filter[0] && tile != named) return named ? kernel : nullptr;
@@ -208,7 +221,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
        add(total_a, total_b, bytes) && bytes <= SIZE_MAX / 2 && p.staging.bytes <= SIZE_MAX / 4 &&
        p.panel <= SIZE_MAX / 4;
   if (!ok) return SKUA_INVALID("gemm: the packed operands are larger than the address space");
-  if (transposed) p.kernel = transposed, p.staging = {}, p.kc = max(p.k, 1);
+  if (transposed) p.kernel = transposed, p.staging = {}, p.kc = max(p.k, 1), p.choice = {};  // of tiles
   p.cycles = transposed ? transposed_cycles(p, c.a_type) : gemm_cycles(p.kernel, p.m, p.n, p.k);
   if (p.row && p.batches == 1 && !p.packed_a) prepare_row(block_of(p, op, nullptr), &op.activation, p.only);
   p.algorithm = c.constant_b ? "packed"
@@ -480,9 +493,11 @@ void explain(const skua_plan* plan, Text& text) {
   const Machine m = machine_for(p.kernel->isa);
   const double flops = 2.0 * double(p.m) * double(p.n) * double(p.k), cycles = p.cycles;
   text.add("  M %zu, N %zu, K %zu, batches %zu", p.m, p.n, p.k, p.batches);
-  if (p.transposed) return text.add("; B read as it lies, %u rows of it at a time; sums in f32\n"
-                                    "  predicted %.1f flops per cycle\n",
-                                    p.kernel->vector, cycles > 0 ? flops / cycles : 0);
+  if (p.transposed)
+    return text.add("; B read as it lies, %u rows of it at a time; sums in f32\n  predicted %.1f flops per cycle, "
+                    "roofline %.1f\n  candidates:\n    rows_by_rows with %s: %.0f cycles predicted\n",
+                    p.kernel->vector, cycles > 0 ? flops / cycles : 0, 2 * m.fma_ports * p.kernel->vector,
+                    p.kernel->name, cycles);
   text.add("; tile %ux%u, %zu of K per pass\n", p.kernel->mr, p.kernel->nr, p.kc);
   if (cycles > 0)
     text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles,

@@ -440,6 +440,12 @@ template <class B, int MR, int NV> const GemmTileTable& narrow_table() { return 
    KernelKind::gemm_transposed, Isa::SKUA_ISA, 0, kTransposedRows, 0, F32::L,                               \
    reinterpret_cast<AnyCode>(static_cast<GemmTileFn>(transposed<T>)), Element::type},
 
+#if defined(SKUA_ISA_sse2) || defined(SKUA_ISA_sse41)  // widen f16 in integers, which leaves no registers
+#define SKUA_TRANSPOSED_F16
+#else
+#define SKUA_TRANSPOSED_F16 SKUA_TRANSPOSED_KERNEL(f16, f16)
+#endif
+
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)  // where there is a SKUA_TILE_B16
 #define SKUA_PACK_NARROW(type) SKUA_PACK_KERNEL(f32, float, type, type, 1)
 #else
@@ -478,7 +484,7 @@ const Kernel kernels[] = {
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_B16
-    SKUA_ROW_KERNEL(f16, f16) SKUA_TRANSPOSED_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1)
+    SKUA_ROW_KERNEL(f16, f16) SKUA_TRANSPOSED_F16 SKUA_PACK_KERNEL(f16, f16, f32, float, 1)
     SKUA_PACK_KERNEL(f16, f16, f16, f16, 1) SKUA_PACK_NARROW(f16)
 #endif
 #ifdef SKUA_TYPE_bf16

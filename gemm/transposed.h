@@ -4,8 +4,8 @@
 //   acc[j] += a[k...k + L) * b[j][k...k + L)     L rows of B for MR = 1: with loads of B alone, as fast as they come
 //   c[j..j + L) = sum_each(acc)
 //
-// B comes from L2 or beyond for the first rows of A, from L1 for the others. What is widened as it is loaded is so for
-// two rows of A at once. Included by the units of this family.
+// B comes from L2 or beyond for the first rows of A, from L1 for the others if L rows of it fit. What is widened as
+// it is loaded is so for two rows of A at once. Included by the units of this family.
 #pragma once
 #include "gemm/even_rows.h"
 #include "gemm/finish.h"

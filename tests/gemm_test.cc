@@ -433,6 +433,20 @@ TEST(Gemm, EveryTileInTheContextOfTheHighestInstructionSet) {
   }
 }
 
+// The kernel of the plan of a case without a constant B.
+std::string planned(skua_context* context, const Case& c) {
+  const Inputs in = inputs_of(c);
+  const skua_gemm_desc desc = desc_of(c, in);
+  Op op;
+  SKUA_EXPECT_OK(skua_gemm_create(context, &desc, nullptr, c.bias ? in.bias.data() : nullptr, &op));
+  skua_plan* plan = nullptr;
+  const skua_tensor shapes[] = {in.a.t, in.b.t, in.residual.t};
+  SKUA_EXPECT_OK(skua_op_plan(op, shapes, c.residual == SKUA_RESIDUAL_NONE ? 2 : 3, nullptr, 0, &plan));
+  const std::string name = plan ? skua_plan_kernel(plan) : "";
+  skua_plan_destroy(plan);
+  return name;
+}
+
 // A few rows by the rows of a B that lies transposed: every such kernel, forced for more rows than it is chosen for, at
 // depths and columns around its vectors, with all that an end has.
 TEST(Gemm, RowsByRows) {
@@ -444,7 +458,7 @@ TEST(Gemm, RowsByRows) {
                          : !std::strcmp(kernel.isa, "avx2") ? 8 : 4;
     const bool half = kernel.type != SKUA_DTYPE_F32;
     for (size_t m : {1, 2, 3, 5, 8, 9})
-      for (size_t n : {lanes, lanes + 1, size_t(63), size_t(64), size_t(65), size_t(131)})
+      for (size_t n : {lanes - 1, lanes, lanes + 1, size_t(63), size_t(64), size_t(65), size_t(131)})
         for (size_t k : {size_t(0), size_t(1), lanes - 1, lanes, lanes + 1, 2 * lanes + 3, 4 * lanes, size_t(150)}) {
           if (small() && (m + n + k) % 3 != 0) continue;
           Case c;
@@ -461,11 +475,12 @@ TEST(Gemm, RowsByRows) {
           if (activation == 1) c.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f};
           if (activation == 2 && c.c_type == SKUA_DTYPE_F32) c.activation.kind = SKUA_ACTIVATION_TANH;
           if (rng.next() % 3 == 0) c.a_batch = {2, 1}, c.b_batch = {1, 3};
+          EXPECT_EQ(planned(context, c) == kernel.name, n >= lanes) << c.text();
           check(context, c);
         }
     Case c;
     c.type = c.b_type = c.c_type = kernel.type;
-    c.m = 2, c.n = 70, c.k = 40;
+    c.m = 2, c.n = 70, c.k = 43;
     c.transpose_b = true;
     Inputs in = inputs_of(c);
     const skua_gemm_desc desc = desc_of(c, in);
@@ -477,6 +492,27 @@ TEST(Gemm, RowsByRows) {
     EXPECT_STREQ(skua_plan_kernel(plan), kernel.name);
     EXPECT_EQ(skua_plan_workspace(plan, 8), 0u);
     skua_plan_destroy(plan);
+    // A row's bits do not depend on how many there are.
+    Case nine = c, one = c;
+    nine.m = 9, one.m = 1;
+    const Inputs rows = inputs_of(nine);
+    const std::optional<Data> all = compute(context, nine, rows);
+    ASSERT_TRUE(all);
+    for (size_t i = 0; i < nine.m; ++i) {
+      Inputs row = inputs_of(one);
+      row.b = rows.b;
+      std::copy_n(rows.a.v.begin() + ptrdiff_t(i * c.k), c.k, row.a.v.begin());
+      const std::optional<Data> got = compute(context, one, row);
+      ASSERT_TRUE(got);
+      for (size_t j = 0; j < c.n; ++j) EXPECT_EQ(got->v[j], all->v[i * c.n + j]) << "row " << i << ", column " << j;
+    }
+    // What it may not do, whatever the filter says: STRICT, and functions of sums that are halves by then.
+    Case strict = c, function = c;
+    strict.numerics = SKUA_NUMERICS_STRICT;
+    function.activation.kind = SKUA_ACTIVATION_TANH;
+    EXPECT_NE(planned(context, strict), kernel.name);
+    EXPECT_EQ(planned(context, function) != kernel.name, half);
+    check(context, function);
     // A NaN or an infinity is met by its row and its column alone; zeros behind the depth meet nothing.
     in.a.v[3] = NAN;
     in.b.v[size_t(c.n - 1) * c.k + 5] = INFINITY;
@@ -485,6 +521,23 @@ TEST(Gemm, RowsByRows) {
     ASSERT_TRUE(got);
     expect_product(c, in, *got);
   }
+}
+
+// Which rows go so without a filter; fewer columns than the longest vector has go by a shorter one.
+TEST(Gemm, RowsByRowsAreChosenForFewRows) {
+  Context context;
+  const auto goes = [&](size_t m, size_t n, size_t k) {
+    Case c;
+    c.m = m, c.n = n, c.k = k, c.transpose_b = true;
+    return planned(context, c).rfind("gemm_transposed_", 0) == 0;
+  };
+  for (size_t n : {4, 7, 8, 15, 16, 100}) {
+    EXPECT_TRUE(goes(1, n, 64)) << n;
+    EXPECT_TRUE(goes(4, n, 64)) << n;
+  }
+  EXPECT_FALSE(goes(9, 100, 64));
+  EXPECT_TRUE(goes(2, 100, 4096));
+  EXPECT_FALSE(goes(4, 100, 4096) && !std::strcmp(skua_context_isa(context), "avx512"));
 }
 
 // STRICT keeps each element one chain in the order of k: the same bits from a B that lies transposed, of few rows too.

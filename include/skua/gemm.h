@@ -19,7 +19,7 @@ extern "C" {
  * The innermost stride of A, B, C must be 1; the others are free (lda, ldb, ldc, batch strides).
  * With beta != 0, C is read before it is written (and NaN in it counts); with beta == 0 it is only written.
  * K = 0 gives act(beta * C + bias). f32 sums each element in one chain over k = 0..K-1 (fused where the instruction set
- * of the chosen kernel has it: skua_plan_kernel()); up to 8 rows by a dynamic B with transpose_b, unless STRICT, in as
+ * of the chosen kernel has it: skua_plan_kernel()); up to 6 rows by a dynamic B with transpose_b, unless STRICT, in as
  * many chains as a vector has lanes, whose sums are added at the end.
  *
  * Four ways, by the types:
