@@ -121,10 +121,10 @@ GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
 }
 
 // Rows up to which a B that lies transposed is read where it is. Of f32 as many as B comes from L1 for all rows but the
-// first: a vector's rows of it (measured on a Sapphire Rapids, time over that of packing: AVX-512, 128 to 256 deep 0.75
-// for four rows, 0.65-0.87 for five, 0.91-0.98 for six, 0.7-1.1 for eight; 512 deep 0.8, 0.9, 1.0; 1024 deep four 1.2;
-// AVX2, 128 deep, four 0.65, eight 1.0). Of 64 steps sums over lanes are most of it (eight 1.3). Halves are widened for
-// every two rows: four take 41 us and packed 75, eight 102 and 77.
+// first: a vector's rows of it (measured on a Sapphire Rapids, time over that of packing, of a B that begins amid lines
+// of 64 bytes: AVX-512, 128 to 256 deep 0.75 for four rows, 0.91-0.98 for six, 1.1 for eight; 1024 deep four 1.2; of
+// one on lines 0.4, 0.6, 0.75 and 0.5; AVX2, 128 deep, four 0.65, eight 1.0). Of 64 steps sums over lanes are most of
+// it (eight 1.3). Halves are widened for every two rows: four take 41 us and packed 75, eight 102 and 77.
 size_t few_rows(const Kernel* kernel, size_t k) {
   const bool f32 = kernel->element == Element::f32;
   const double b = double(k) * kernel->vector * element_bytes(kernel->element),
